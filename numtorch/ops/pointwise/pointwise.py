@@ -269,14 +269,9 @@ class PointwiseOp(Primitive):
         lying = [l if l.dtype is common or 0 not in l.strides or n in self.bool_operands else formatted(l, "preserve_format")
                  for n, l in zip(self.parameters, layouts)]
         out = Layout.of(out_dtype, shape, shared_strides(lying, shape), device)
-        prepared = None
-        if out.numel:
-            strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
-            prepared = self._planned(
-                device, compute, tuple(l.dtype.kernel for l in layouts), (out_dtype.kernel,), shape, strides,
-                compute=computes, cost=self.cost, real_part=self._is_real_part(compute, out_dtype))
-            prepared = self._with_numbers_that_fit(prepared, layouts, compute, device)
-        return Plan(self, layouts, out, prepared)
+        strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
+        return Plan(self, layouts, out, self._planned(
+            layouts, out, strides, compute, compute=computes, real_part=self._is_real_part(compute, out_dtype)))
 
     def make_inplace_plan(self, layouts):
         """A plan whose first input is also the output."""
@@ -287,33 +282,30 @@ class PointwiseOp(Primitive):
         if self.kind == "real" and target.dtype.is_complex:
             raise RuntimeError(f"In-place {self.title} is not supported for complex tensors.")
         check_writable(self.title + "_", target, out_dtype, self._broadcast(layouts))
-        prepared = None
-        if target.numel:
-            strides, device = [broadcast_strides(l, target.shape) for l in layouts], common_device(self.title, layouts)
-            prepared = self._planned(
-                device, compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape, strides,
-                compute=computes, written=0, cost=self.cost, real_part=self._is_real_part(compute, out_dtype))
-            prepared = self._with_numbers_that_fit(prepared, layouts, compute, target.device)
-        return Plan(self, layouts, target, prepared)
+        strides = [broadcast_strides(l, target.shape) for l in layouts]
+        common_device(self.title, layouts)
+        return Plan(self, layouts, target, self._planned(
+            layouts, target, strides, compute, compute=computes, written=0, real_part=self._is_real_part(compute, out_dtype)))
 
-    def _with_numbers_that_fit(self, prepared, layouts, compute, device):
-        """The prepared kernel, which looks at Python's numbers first where they must fit a dtype of fewer bits than they have."""
-        if not self.numbers_must_fit or compute.category != 1 or compute is int64 or device is not cpu:
-            return prepared
-        numbers = [i for i, layout in enumerate(layouts) if layout.weak and layout.dtype is int64]
-        return fitting(prepared, numbers, compute) if numbers else prepared
-
-    def _planned(self, device, body_type, *geometry, **options):
-        """The prepared kernel. Raises NotImplementedError for a dtype that the formula cannot be computed in."""
+    def _planned(self, layouts, out, strides, body_type, **options):
+        """The prepared kernel, None for no elements. Raises NotImplementedError for a dtype that the formula has no meaning in."""
+        if not out.numel:
+            return None
+        device, dtypes = out.device, tuple(l.dtype.kernel for l in layouts)
         try:
-            prepared = kernels(device, "pointwise.pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
+            prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
+                self.scalar(body_type.compute), dtypes, (out.dtype.kernel,), out.shape, strides, cost=self.cost, **options)
         except (CannotCompile, TypeError) as error:
             raise NotImplementedError(f"{_not_implemented(self.title, body_type)}: the formula has no meaning for that "
                                       f"dtype{_in_numbas_words(error)}") from error
-        if self.divisor is not None and body_type.category == 1 and device is cpu:
-            dtypes, _, shape, strides = geometry
+        if body_type.category != 1 or device is not cpu:
+            return prepared
+        if self.divisor is not None:
             position = self.operands.index(self.divisor)
-            return checked(prepared, position, device, dtypes[position], shape, strides[position])
+            prepared = checked(prepared, position, device, dtypes[position], out.shape, strides[position])
+        if self.numbers_must_fit and body_type is not int64:         # Python's numbers, of a dtype of fewer bits than they have
+            numbers = [i for i, layout in enumerate(layouts) if layout.weak and layout.dtype is int64]
+            prepared = fitting(prepared, numbers, body_type) if numbers else prepared
         return prepared
 
     def _is_real_part(self, compute, out):

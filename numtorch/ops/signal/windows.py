@@ -20,8 +20,11 @@ from ..pointwise.bessel import i0
 from ..pointwise.elementary import cos, sqrt
 
 
-def _angles(name, window_length, periodic, dtype, device):
+def _angles(name, window_length, periodic, dtype, layout, device):
     """Points from 0 to 1 (to the point before it when periodic), or None for windows of at most one point."""
+    if layout is not None:
+        check_strided(name, layout)
+    check_truths(name, periodic=periodic)
     window_length = integer(name, "window_length", window_length)
     if window_length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
@@ -36,8 +39,8 @@ def _angles(name, window_length, periodic, dtype, device):
     return mul(arange(window_length, dtype=kind, device=device), 1 / last), None
 
 
-def _cosines(name, coefficients, window_length, periodic, dtype, device, requires_grad):
-    points, window = _angles(name, window_length, periodic, dtype, device)
+def _cosines(name, coefficients, window_length, periodic, dtype, layout, device, requires_grad):
+    points, window = _angles(name, window_length, periodic, dtype, layout, device)
     if points is not None:
         window = mul(cos(mul(points, 2 * math.pi)), coefficients[1])
         for k, factor in enumerate(coefficients[2:], 2):
@@ -67,15 +70,11 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None
         >>> torch.hann_window(4).tolist()
         [0.0, 0.5, 1.0, 0.5]
     """
-    if layout is not None:
-        check_strided("hann_window", layout)
-    check_truths("hann_window", periodic=periodic)
-    return _cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, device, requires_grad)
+    return _cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, layout, device, requires_grad)
 
 
 def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype=None, layout=None,
-                   device=None,
-                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+                   device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """alpha - beta cos(2 pi n / N), whose first side lobe is nearly cancelled by the defaults.
 
     Args:
@@ -87,10 +86,7 @@ def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, be
         >>> torch.hamming_window(4)
         tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    if layout is not None:
-        check_strided("hamming_window", layout)
-    check_truths("hamming_window", periodic=periodic)
-    return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, device, requires_grad)
+    return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, layout, device, requires_grad)
 
 
 def blackman_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -105,10 +101,7 @@ def blackman_window(window_length, periodic: bool = True, *, dtype=None, layout=
         >>> torch.blackman_window(4)[1:]
         tensor([0.3400, 1.0000, 0.3400])
     """
-    if layout is not None:
-        check_strided("blackman_window", layout)
-    check_truths("blackman_window", periodic=periodic)
-    return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, device, requires_grad)
+    return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, layout, device, requires_grad)
 
 
 def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -123,10 +116,7 @@ def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=
         >>> torch.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    if layout is not None:
-        check_strided("bartlett_window", layout)
-    check_truths("bartlett_window", periodic=periodic)
-    points, window = _angles("bartlett_window", window_length, periodic, dtype, device)
+    points, window = _angles("bartlett_window", window_length, periodic, dtype, layout, device)
     if points is not None:
         window = sub(1, absolute(sub(mul(points, 2), 1)))
     return window.requires_grad_(requires_grad)
@@ -145,10 +135,7 @@ def kaiser_window(window_length, periodic: bool = True, beta: float = 12.0, *, d
         >>> torch.kaiser_window(4, periodic=False, beta=3.0)
         tensor([0.2049, 0.8712, 0.8712, 0.2049])
     """
-    if layout is not None:
-        check_strided("kaiser_window", layout)
-    check_truths("kaiser_window", periodic=periodic)
-    points, window = _angles("kaiser_window", window_length, periodic, dtype, device)
+    points, window = _angles("kaiser_window", window_length, periodic, dtype, layout, device)
     if points is not None:
         places = sub(mul(points, 2), 1)
         window = mul(i0(mul(sqrt(sub(1, mul(places, places))), beta)), 1 / i0(full((), float(beta), dtype=float64)).item())
