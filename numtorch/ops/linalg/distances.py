@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import inf, prod
 
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import recording
 from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, empty
@@ -163,10 +163,7 @@ def _every_two(plan, input: Tensor, p: float):
     layout, columns, prepared = plan
     out, others = empty(layout), contiguous(input.detach().mT) if columns else input
     prepared.call(input.address, others.address, out.address, prepared.descriptor)
-    if recording(input):
-        out.node = GraphNode(PDIST, (input.node,), (input,), p)
-        out.node.save_results([out])
-    return out
+    return PDIST.recorded(out, (input,), (input,), p, saves_result=True)
 
 
 @PDIST.derivative

@@ -152,10 +152,10 @@ def compute(name, layouts, function, *tensors, **options):
     return [to_device(_tensor(result, layout.dtype), device) for result, layout in zip(results, layouts)]
 
 
-def record(primitive, x, results, attributes=None):
-    """Put the results of a factorisation of x behind it; they are what its derivative needs."""
+def record(primitive, x, results, attributes=None, saved=()):
+    """Put the results of a factorisation of x behind it; its derivative needs them, and what is `saved`."""
     if recording(x):
-        node = GraphNode(primitive, (x.node,), (), attributes, outputs=len(results))
+        node = GraphNode(primitive, (x.node,), saved, attributes, outputs=len(results))
         node.save_results(results)
         if len(results) == 1:
             results[0].node = node

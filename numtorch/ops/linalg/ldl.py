@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import namedtuple
 from math import prod
 
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import recording
 from ...dtypes import int32
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor, empty
@@ -155,9 +155,7 @@ def _ldl_solve(plan, LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool):
     _check_pivots(chosen, n)
     x = clone(expand(B.detach(), (*batch, n, k)), memory_format=contiguous_format)
     prepared.call(factors.address, chosen.address, x.address, prepared.descriptor)
-    if recording(B):
-        x.node = GraphNode(LDL_SOLVE, (None, None, B.node), (LD, pivots), (B.layout.shape, hermitian))
-    return x
+    return LDL_SOLVE.recorded(x, (None, None, B), (LD, pivots), (B.layout.shape, hermitian))
 
 
 def _check_pivots(pivots, n):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import namedtuple
 from math import prod
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32, int64
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
@@ -64,9 +63,7 @@ def _lu_factor(plan, A: Tensor):
         prepared.call(lu.address, pivots.address, info.address, prepared.descriptor)
     else:
         info = filled(info.layout, 0)
-    if recording(A):
-        node = lu.node = GraphNode(LU_FACTOR, (A.node,), (pivots,), A.layout.shape[-2:])
-        node.save_results([lu])
+    LU_FACTOR.recorded(lu, (A,), (pivots,), A.layout.shape[-2:], saves_result=True)
     return lu, pivots, info
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import itertools
 from math import comb
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64, promote_types
 from ...exchange.construction import make
 from ...kernels.binding import ScalarBody
@@ -137,9 +136,7 @@ def _cross(plan, input: Tensor, other: Tensor, dim: int | None):
     out, (a, b, c) = empty(layout), apart
     i, j, k = input.address, other.address, out.address
     prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.descriptor)
-    if recording(input, other) and layout.dtype.category >= 2:
-        out.node = GraphNode(CROSS, (input.node, other.node), (input, other), dim)
-    return out
+    return CROSS.recorded(out, (input, other), (input, other), dim)
 
 
 @CROSS.derivative
@@ -176,9 +173,7 @@ def _kron(plan, input: Tensor, other: Tensor):
     layout, prepared = plan
     out = empty(layout)
     prepared.call(input.address, other.address, out.address, prepared.descriptor)
-    if recording(input, other) and layout.dtype.category >= 2:
-        out.node = GraphNode(KRON, (input.node, other.node), (input, other))
-    return out
+    return KRON.recorded(out, (input, other), (input, other))
 
 
 @method

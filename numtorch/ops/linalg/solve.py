@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ...autograd.graph import GraphNode, attach_outputs, recording
+from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, finfo
 from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes
@@ -88,10 +88,7 @@ def _plan_solve(a, b):
 @SOLVE.run
 def _solve(plan, A: Tensor, B: Tensor):
     result, = lapack.compute("solve", plan, "solve", A, B, batch=plan[0].shape[:-2])
-    if recording(A, B):
-        node = result.node = GraphNode(SOLVE, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape))
-        node.save_results([result])
-    return result
+    return SOLVE.recorded(result, (A, B), (A,), (A.layout.shape, B.layout.shape), saves_result=True)
 
 
 @SOLVE.derivative
@@ -166,10 +163,7 @@ def _plan_det(layout):
 @DET.run
 def _det(plan, A: Tensor):
     result, = lapack.compute("det", plan, "det", A)
-    if recording(A):
-        node = result.node = GraphNode(DET, (A.node,), (A,))
-        node.save_results([result])
-    return result
+    return DET.recorded(result, (A,), (A,), saves_result=True)
 
 
 @DET.derivative
@@ -187,9 +181,7 @@ def _cofactors(a: Tensor):
     n = s.layout.shape[-1]
     others = where(eye(n, dtype=bool_, device=s.layout.device), 1.0, s.unsqueeze(-2)).prod(-1)
     result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)
-    if recording(a):
-        result.node = GraphNode(COFACTORS, (a.node,), (a, u, s, vh))
-    return result
+    return COFACTORS.recorded(result, (a,), (a, u, s, vh))
 
 
 @COFACTORS.derivative
@@ -243,12 +235,7 @@ def _plan_slogdet(layout):
 
 @SLOGDET.run
 def _slogdet(plan, A: Tensor):
-    results = lapack.compute("slogdet", plan, "slogdet", A)
-    if recording(A):
-        node = GraphNode(SLOGDET, (A.node,), (A,), outputs=2)
-        node.save_results(results)
-        attach_outputs(node, results)
-    return results
+    return lapack.record(SLOGDET, A, lapack.compute("slogdet", plan, "slogdet", A), saved=(A,))
 
 
 @SLOGDET.derivative
@@ -316,9 +303,7 @@ def _pinv(A: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian=False):
     u, s, vh = svd(whole, False)
     keep = s > tolerance(A, s, atol, rtol)
     result = (vh.mH * where(keep, 1 / s, 0.0).unsqueeze(-2)) @ u.mH
-    if recording(A):
-        node = result.node = GraphNode(PINV, (A.node,), (A,))
-        node.save_results([result])
+    PINV.recorded(result, (A,), (A,), saves_result=True)
     return result, s, keep
 
 

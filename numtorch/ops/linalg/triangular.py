@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import namedtuple
 from math import prod
 
-from ...autograd.graph import GraphNode, recording
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor
 from ..core.arguments import check_truths, expect_layout
@@ -79,10 +78,7 @@ def _solved(batch, A: Tensor, B: Tensor, upper, unit):
     x = clone(x if x.node is None else x.detach(), memory_format=contiguous_format)
     if x.layout.numel:
         _by_halves(A.detach() if A.node is not None else A, x, batch, upper, unit)
-    if recording(A, B):
-        node = x.node = GraphNode(SOLVE_TRIANGULAR, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape, upper, unit))
-        node.save_results([x])
-    return x
+    return SOLVE_TRIANGULAR.recorded(x, (A, B), (A,), (A.layout.shape, B.layout.shape, upper, unit), saves_result=True)
 
 
 def _by_halves(a, x, batch, upper, unit):

@@ -11,7 +11,7 @@ from builtins import sum as sum_of
 from itertools import accumulate
 
 from ...autograd.api import grad as gradients_of
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import recording
 from ...dtypes import int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
@@ -118,9 +118,7 @@ def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest,
     out = losses
     if plan.zero_infinity:
         out = where(comparison.eq(losses, math.inf), 0, losses)
-    if recording(log_probs):
-        out.node = GraphNode(CTC_LOSS, (log_probs.node,), (log_probs, labels, places, losses, alpha), plan.key)
-    return out
+    return CTC_LOSS.recorded(out, (log_probs,), (log_probs, labels, places, losses, alpha), plan.key)
 
 
 @CTC_LOSS.derivative

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from operator import is_
 
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import GraphNode
 from ...autograd.modes import modes
 from ...devices import cpu
 from ...dtypes import dtype as dtype_class
@@ -155,9 +155,7 @@ def to_device(x: Tensor, device, wait: bool = True) -> Tensor:
     if x.layout.weak:
         return _number_on(x, device)
     out = _moved(x, device, wait)
-    if recording(x):
-        out.node = GraphNode(_TO_DEVICE, (x.node,), (), x.layout.device)
-    return out
+    return _TO_DEVICE.recorded(out, (x,), (), x.layout.device)
 
 
 @_TO_DEVICE.derivative

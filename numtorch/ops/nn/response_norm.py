@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import recording
 from ...dtypes import float32, int64
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_dtypes, expect_layout
@@ -77,9 +77,7 @@ def _normed(plan, input: Tensor, size: int, alpha: float, beta: float, k: float)
     out, divisor = empty(plan.out), empty(plan.out)
     x = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, out.address, divisor.address, plan.forward.descriptor)
-    if recording(input):
-        out.node = GraphNode(LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), (size, alpha, beta, k))
-    return out
+    return LOCAL_RESPONSE_NORM.recorded(out, (input,), (input, divisor), (size, alpha, beta, k))
 
 
 @LOCAL_RESPONSE_NORM.derivative

@@ -5,7 +5,6 @@ A cell is a layer of one step (`rnn_layer.py`). A network is layers in one or tw
 from __future__ import annotations
 
 from ... import viewalgebra as algebra
-from ...autograd.graph import GraphNode, recording
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of, no_tensor_among
@@ -270,9 +269,7 @@ def _steps_of(plan, x: Tensor, batch_first):
         return make_view(steps, (out, 0), STEPS, (length, False))
     rows = empty(out)
     copy.call(x.address, rows.address, copy.descriptor)
-    if recording(x):
-        rows.node = GraphNode(STEPS, (x.node,), (), (length, batch_first))
-    return rows
+    return STEPS.recorded(rows, (x,), (), (length, batch_first))
 
 
 @STEPS.derivative

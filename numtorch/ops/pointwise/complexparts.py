@@ -1,7 +1,7 @@
 """Complex numbers and their parts: views that read the one as the other, and what is made of angles."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, note_view, recording
+from ...autograd.graph import GraphNode, note_view
 from ...autograd.modes import modes
 from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
@@ -233,9 +233,7 @@ def _joined(plan, real: Tensor, imag: Tensor):
     layout, prepared = plan
     made = empty(layout)
     prepared.call(real.address, imag.address, made.address, prepared.descriptor)
-    if recording(real, imag):
-        made.node = GraphNode(_COMPLEX, (real.node, imag.node), (), (real.layout.shape, imag.layout.shape))
-    return made
+    return _COMPLEX.recorded(made, (real, imag), (), (real.layout.shape, imag.layout.shape))
 
 
 @_COMPLEX.derivative

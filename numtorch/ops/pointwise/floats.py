@@ -68,8 +68,7 @@ def _frexp(plan, input: Tensor):
     *layouts, prepared = plan
     mantissa, exponent = map(empty, layouts)
     prepared.call(input.address, mantissa.address, exponent.address, prepared.descriptor)
-    if recording(input):
-        mantissa.node = GraphNode(_FREXP, (input.node,), (exponent,))
+    _FREXP.recorded(mantissa, (input,), (exponent,))
     return Frexp(mantissa, exponent)
 
 

@@ -1,7 +1,6 @@
 """Poisson, binomial and von Mises numbers. Like all draws they are a function of a stream's seed and position."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, float64
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
@@ -90,9 +89,7 @@ def _draw_poisson(plan, input, generator):
     if status:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     out = plan.result(out)
-    if recording(input):
-        out.node = GraphNode(_POISSON, (input.node,), (), (input.layout.shape,))
-    return out
+    return _POISSON.recorded(out, (input,), (), (input.layout.shape,))
 
 
 _POISSON.execute = _draw_poisson
@@ -133,9 +130,7 @@ def _plan_binomial(first, second):
 
 def _draw_binomial(plan, count, prob, generator):
     out = plan.result(plan.draw((count, prob), generator)[0])
-    if recording(count, prob):
-        out.node = GraphNode(_BINOMIAL, (count.node, prob.node), (), (count.layout.shape, prob.layout.shape))
-    return out
+    return _BINOMIAL.recorded(out, (count, prob), (), (count.layout.shape, prob.layout.shape))
 
 
 _BINOMIAL.execute = _draw_binomial

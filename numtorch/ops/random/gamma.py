@@ -4,7 +4,6 @@ PyTorch has these under names with an underscore; the distributions of `numtorch
 """
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import finfo, float64
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of
@@ -56,10 +55,7 @@ _STANDARD_GAMMA.planned(lambda layout: DrawPlan("gamma", (layout,), "random.gamm
 
 def _draw_gamma(plan, self, generator):
     out = plan.result(plan.draw((self,), generator)[0])
-    if recording(self):
-        out.node = GraphNode(_STANDARD_GAMMA, (self.node,), (self,))
-        out.node.save_results([out])
-    return out
+    return _STANDARD_GAMMA.recorded(out, (self,), (self,), saves_result=True)
 
 
 _STANDARD_GAMMA.execute = _draw_gamma
@@ -104,10 +100,7 @@ def _draw_dirichlet(plan, self, generator):
     parts = exp(logs - reductions.amax(logs, -1, True)) if self.layout.numel else logs
     limits = finfo(self.layout.dtype)
     out = clamp(plan.result(parts / reductions.sum(parts, -1, True)), limits.tiny, 1 - limits.eps / 2)
-    if recording(self):
-        out.node = GraphNode(_SAMPLE_DIRICHLET, (self.node,), (self,))
-        out.node.save_results([out])
-    return out
+    return _SAMPLE_DIRICHLET.recorded(out, (self,), (self,), saves_result=True)
 
 
 _SAMPLE_DIRICHLET.execute = _draw_dirichlet
@@ -143,9 +136,7 @@ def _slopes(primitive, kind):
         out, operands = empty(plan.layout), [plan.operand(t) for t in tensors]
         plan.prepared.call(*[x.address for x in operands], out.address, plan.prepared.descriptor)
         out = plan.result(out)
-        if recording(*tensors):
-            out.node = GraphNode(primitive, tuple(t.node for t in tensors), ())
-        return out
+        return primitive.recorded(out, tensors)
     primitive.execute = execute
     return slopes
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ...autograd.graph import GraphNode, Recorded, recording
+from ...autograd.graph import Recorded, recording
 from ...dtypes import as_dtype, bool_, can_cast, uint8
 from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
@@ -506,9 +506,7 @@ def sum_to_size(self, *size) -> Tensor:
         return reshape(_sum(self, dims, True) if dims else self, size)
     dims = tuple([dim for dim in dims if source.layout.shape[dim] != 1])
     out = reshape(_sum(source, dims, True) if dims else source, size) * times
-    if recording(self) and out.layout.dtype.category >= 2:
-        out.node = GraphNode(_SUM_TO_SIZE, (self.node,), (), shape)
-    return out
+    return _SUM_TO_SIZE.recorded(out, (self,), (), shape)
 
 
 @_SUM_TO_SIZE.derivative

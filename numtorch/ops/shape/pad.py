@@ -118,9 +118,7 @@ def _pad_grad(plan, grad: Tensor, source, pad, mode):
     layout, memory_format, prepared = plan
     out, grads = empty(layout), contiguous(grad.detach(), memory_format)
     prepared.call(grads.address, out.address, prepared.descriptor)
-    if recording(grad):
-        out.node = GraphNode(PAD_GRAD, (grad.node,), (), (pad, mode))
-    return out
+    return PAD_GRAD.recorded(out, (grad,), (), (pad, mode))
 
 
 @PAD_GRAD.derivative

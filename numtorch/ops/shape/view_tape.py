@@ -9,7 +9,7 @@ import copy
 from weakref import ref
 
 from ... import viewalgebra as algebra
-from ...autograd.graph import GraphNode, Leaf, Node, Recorded, recording
+from ...autograd.graph import GraphNode, Leaf, Node, Recorded
 from ...autograd.modes import modes
 from ...kernels.threads import NOTHING
 from ...layout import Layout
@@ -162,8 +162,7 @@ def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
         plan.write.call(grad.address, out.address + plan.start, plan.write.descriptor)
     elif layout.numel:
         add_into(view_of(out, plan.region, offset), grad)
-    if recording(grad):
-        out.node = GraphNode(_PLACE, (grad.node,), (), (base, layout, offset))
+    _PLACE.recorded(out, (grad,), (), (base, layout, offset))
     return out if out.layout.contiguous else contiguous(out)
 
 
@@ -188,8 +187,7 @@ def _copied_in_memory_order(grad, base):
         return place(grad, Layout.of(base.dtype, (high - low,), None, base.device), base, -low), -low
     out = lasting(Layout.of(grad.layout.dtype, base.shape, base.strides, base.device))
     copy_elements(grad, out)
-    if recording(grad):
-        out.node = GraphNode(_AS_IT_IS, (grad.node,), ())
+    _AS_IT_IS.recorded(out, (grad,))
     return out, 0
 
 

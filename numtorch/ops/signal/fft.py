@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor
@@ -41,9 +40,7 @@ def _plan_complex(layout, dims, norm, inverse):
 def transform_complex(plan, input: Tensor, dims, norm, inverse):
     """Complex numbers to complex numbers over dimensions."""
     out = plan.run(input)
-    if recording(input):
-        out.node = GraphNode(FFT_C2C, (input.node,), (), (dims, norm, inverse))
-    return out
+    return FFT_C2C.recorded(out, (input,), (), (dims, norm, inverse))
 
 
 @FFT_C2C.derivative
@@ -64,9 +61,7 @@ def _plan_real(layout, dims, norm):
 def transform_real(plan, input: Tensor, dims, norm):
     """Real numbers to complex ones, of which the last of the dimensions holds the half that is not the other's conjugate."""
     out = plan.run(input)
-    if recording(input):
-        out.node = GraphNode(FFT_R2C, (input.node,), (), (dims, norm, input.layout.shape[dims[-1]]))
-    return out
+    return FFT_R2C.recorded(out, (input,), (), (dims, norm, input.layout.shape[dims[-1]]))
 
 
 @FFT_R2C.derivative
@@ -87,9 +82,7 @@ def _plan_restore(layout, dims, norm, extent):
 def restore_real(plan, input: Tensor, dims, norm, extent):
     """The inverse of `transform_real`: real numbers, `extent` of them in the last of the dimensions."""
     out = plan.run(input)
-    if recording(input):
-        out.node = GraphNode(FFT_C2R, (input.node,), (), (dims, norm, extent, input.layout.shape[dims[-1]]))
-    return out
+    return FFT_C2R.recorded(out, (input,), (), (dims, norm, extent, input.layout.shape[dims[-1]]))
 
 
 @FFT_C2R.derivative

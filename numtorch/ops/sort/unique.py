@@ -175,8 +175,7 @@ def _results(values, inverse, counts, return_inverse, return_counts):
 
 def _refuse_in_backward(values, name, input):
     """Record what has no derivative: without a node its gradient would silently be none."""
-    if recording(input) and values.layout.dtype.category >= 2:
-        values.node = GraphNode(_REFUSING[name], (input.node,), ())
+    _REFUSING[name].recorded(values, (input,))
 
 
 def _no_derivative(node, grad):

@@ -112,9 +112,7 @@ def _mean_grad(plan, grad: Tensor, source, dims, order, options):
     out, incoming = empty(layout), dense(grad, order)
     prepared.call(incoming.address, out.address, prepared.descriptor)
     out = in_format(out, memory_format)
-    if recording(grad):
-        out.node = GraphNode(AVG_POOL_GRAD, (grad.node,), (), (dims, options))
-    return out
+    return AVG_POOL_GRAD.recorded(out, (grad,), (), (dims, options))
 
 
 @AVG_POOL_GRAD.derivative

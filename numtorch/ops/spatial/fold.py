@@ -1,7 +1,6 @@
 """The windows of images as columns of a matrix, and columns added up to images again."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, recording
 from ...kernels.families.windows import output_sizes
 from ...layout import Layout
 from ...tensor import Tensor, view_of
@@ -147,9 +146,7 @@ def _cropped(x, total, size, options):
     ph, pw = options[2]
     out = narrow(narrow(total, 2, ph, size[0]), 3, pw, size[1])
     out = dense(out) if ph or pw else out
-    if recording(x):
-        out.node = GraphNode(FOLD, (x.node,), (), options)
-    return out
+    return FOLD.recorded(out, (x,), (), options)
 
 
 @FOLD.derivative

@@ -9,7 +9,7 @@ import itertools
 import math
 
 from ...autograd.api import grad as gradients
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import recording
 from ...autograd.modes import modes
 from ...dtypes import float32, float64, int64
 from ...layout import Layout
@@ -114,9 +114,7 @@ def _sample(plan, input: Tensor, grid: Tensor, mode, padding_mode, align_corners
     points = grid if grid.layout.contiguous else contiguous(grid.detach())
     out = empty(plan.out)
     plan.forward.call(image.address, points.address, out.address, plan.forward.descriptor)
-    if recording(input, grid):
-        out.node = GraphNode(GRID_SAMPLER, (input.node, grid.node), (input, grid), plan.key)
-    return out
+    return GRID_SAMPLER.recorded(out, (input, grid), (input, grid), plan.key)
 
 
 @GRID_SAMPLER.derivative

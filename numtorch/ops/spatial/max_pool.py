@@ -143,9 +143,7 @@ def _max_grad(plan, grad: Tensor, indices: Tensor, source, dims, dilated, order)
     out, incoming = empty(layout), dense(grad, order)
     prepared.call(incoming.address, indices.address, out.address, prepared.descriptor)
     out = in_format(out, memory_format)
-    if recording(grad):
-        out.node = GraphNode(MAX_POOL_GRAD, (grad.node,), (indices,), (dims, dilated))
-    return out
+    return MAX_POOL_GRAD.recorded(out, (grad,), (indices,), (dims, dilated))
 
 
 @MAX_POOL_GRAD.derivative

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, float64, uint8
 from ...layout import Layout, format_of, formatted, ints
 from ...storage import Storage
@@ -112,9 +111,7 @@ def apply(plan, x: Tensor, maps):
         out, room = empty(plan.out), empty(plan.workspace)
         indices, weights = plan.tables
         plan.call(source.address, out.address, indices.address, weights.address, room.address, plan.descriptor)
-    if recording(x):
-        out.node = GraphNode(RESAMPLE, (x.node,), (), maps)
-    return out
+    return RESAMPLE.recorded(out, (x,), (), maps)
 
 
 @RESAMPLE.derivative
