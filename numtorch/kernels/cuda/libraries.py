@@ -85,13 +85,13 @@ class Library:
     """A library in use on a device: called with a function's name and what follows the handle.
 
     Attributes:
-        index: the device. params: of cuSOLVER, what its generic routines take beside the handle.
+        index: the device. params: of cuSOLVER, what its generic routines take beside the handle. held: the memory of this use.
     """
 
-    __slots__ = ("module", "index", "handle", "params", "stream")
+    __slots__ = ("module", "index", "handle", "params", "stream", "held")
 
     def __init__(self, module, index, stream):
-        self.module, self.index, self.stream = module, index, stream
+        self.module, self.index, self.stream, self.held = module, index, stream, []
         self.handle = module.create()
         self.params = module.create_params() if hasattr(module, "create_params") else None
         module.set_stream(self.handle, stream.number)
@@ -103,12 +103,23 @@ class Library:
         """One of cuSOLVER's generic routines for `count` matrices, one after another. `arguments(i)` gives what stands between the
         handle and the scratch memory, and the info word."""
         on_device, on_host = self(f"{function}_buffer_size", *arguments(0)[0])
-        owner, room = scratch(on_device, self.index)
-        beside = ctypes.create_string_buffer(max(on_host, 1))
+        room, beside = self.scratch(on_device), ctypes.create_string_buffer(max(on_host, 1))
         for i in range(count):
             given, info = arguments(i)
             self(function, *given, room, on_device, ctypes.addressof(beside), on_host, info)
-        del owner
+
+    def scratch(self, nbytes):
+        """The address of memory that is there as long as the library is in use."""
+        owner, place = scratch(nbytes, self.index)
+        self.held.append(owner)
+        return place
+
+    def addresses(self, start, apart, count):
+        """A table in the device's memory of where `count` matrices lie."""
+        table = (ctypes.c_int64 * count)(*[start + apart * i for i in range(count)])
+        place = self.scratch(8 * count)
+        runtime().copy(place, ctypes.addressof(table), 8 * count, self.index, False)     # it is read when this returns
+        return place
 
 
 def told(module, function, *arguments):
@@ -142,6 +153,7 @@ def using(name, index, what):
     except IndexError:
         library = Library(module, index, stream)
     yield library
+    library.held.clear()
     free.append(library)
     finished(index)
 
@@ -155,14 +167,6 @@ def finished(index) -> None:
     """Wait for what was just told, where each launch is waited for."""
     if BLOCKING and active[0] is None:
         runtime().finish(runtime().current(index))
-
-
-def addresses(start, apart, count, index):
-    """(owner, address): a table in the device's memory of where `count` matrices lie."""
-    table = (ctypes.c_int64 * count)(*[start + apart * i for i in range(count)])
-    owner, place = scratch(8 * count, index)
-    runtime().copy(place, ctypes.addressof(table), 8 * count, index, False)     # it is read when this returns
-    return owner, place
 
 
 

@@ -12,7 +12,7 @@ import functools
 from ...binding import ScalarBody
 from ...elementtypes import itemsize, same
 from ...threads import Prepared
-from ..libraries import addresses, has, require, scratch, using
+from ..libraries import has, require, scratch, using
 from ..move.words import plan_move
 from ..pointwise.pointwise import plan_pointwise
 
@@ -65,9 +65,8 @@ def plan_potrf(dtype: str, matrices: int, n: int, upper: bool, device: int = 0):
     def call(a, info, descriptor):
         with using(SOLVER, device, "a Cholesky factorisation") as use:
             if matrices > 1 and n <= BATCHED:
-                owner, table = addresses(a, apart, matrices, device)
+                table = use.addresses(a, apart, matrices)
                 use(f"{letter}potrf_batched", fill, n, table, n, info, matrices)
-                del owner
             else:
                 use.generic("xpotrf", matrices, lambda i: ((use.params, fill, n, kind, a + i * apart, n, kind), info + 4 * i))
     return _planned(call)
@@ -85,15 +84,13 @@ def plan_getrf(dtype: str, matrices: int, m: int, n: int, device: int = 0):
     def call(a, pivots, info, descriptor):
         if matrices > 1 and m == n <= BATCHED:
             with using(BLAS, device, "an LU factorisation") as use:
-                owner, table = addresses(a, apart, matrices, device)
+                table = use.addresses(a, apart, matrices)
                 use(f"{letter}getrf_batched", n, table, n, pivots, info, matrices)
-                del owner
             return
         with using(SOLVER, device, "an LU factorisation") as use:
-            owner, room = scratch(use(f"{letter}getrf_buffer_size", m, n, a, m) * itemsize(dtype), device)
+            room = use.scratch(use(f"{letter}getrf_buffer_size", m, n, a, m) * itemsize(dtype))
             for i in range(matrices):
                 use(f"{letter}getrf", m, n, a + i * apart, m, room, pivots + 4 * least * i, info + 4 * i)
-            del owner
     return _planned(call)
 
 
@@ -109,17 +106,15 @@ def plan_getrs(dtype: str, matrices: int, n: int, k: int, transposed: bool, devi
     def call(lu, pivots, b, descriptor):
         if matrices > 1 and n <= BATCHED:
             with using(BLAS, device, "a solution") as use:
-                first, table = addresses(lu, of_a, matrices, device)
-                second, sides = addresses(b, of_b, matrices, device)
+                table = use.addresses(lu, of_a, matrices)
+                sides = use.addresses(b, of_b, matrices)
                 wrong = ctypes.c_int(0)                  # an argument's number; of the host's memory
                 use(f"{letter}getrs_batched", int(transposed), n, k, table, n, pivots, sides, n, ctypes.addressof(wrong), matrices)
-                del first, second
             return
         with using(SOLVER, device, "a solution") as use:
-            owner, info = scratch(4, device)
+            info = use.scratch(4)
             for i in range(matrices):
                 use(f"{letter}getrs", int(transposed), n, k, lu + i * of_a, n, pivots + 4 * n * i, b + i * of_b, n, info)
-            del owner
     return _planned(call)
 
 
@@ -144,10 +139,9 @@ def plan_orgqr(dtype: str, matrices: int, m: int, n: int, k: int, device: int = 
     def call(a, tau, info, descriptor):
         with using(SOLVER, device, "a QR factorisation") as use:
             length = use(f"{name}_buffer_size", m, n, k, a, m, tau)
-            owner, room = scratch(length * size, device)
+            room = use.scratch(length * size)
             for i in range(matrices):
                 use(name, m, n, k, a + i * m * n * size, m, tau + i * k * size, room, length, info + 4 * i)
-            del owner
     return _planned(call)
 
 
@@ -166,10 +160,9 @@ def plan_syevd(dtype: str, matrices: int, n: int, upper: bool, vectors: bool, de
             if matrices > 1 and has(SOLVER, "xsyev_batched_buffer_size"):
                 given = int(vectors), fill, n, kind, a, n, of_values, values, kind
                 on_device, on_host = use("xsyev_batched_buffer_size", use.params, *given, matrices)
-                owner, room = scratch(on_device, device)
+                room = use.scratch(on_device)
                 beside = ctypes.create_string_buffer(max(on_host, 1))
                 use("xsyev_batched", use.params, *given, room, on_device, ctypes.addressof(beside), on_host, info, matrices)
-                del owner
             else:
                 use.generic("xsyevd", matrices, lambda i: (
                     (use.params, int(vectors), fill, n, kind, a + i * n * n * size, n, of_values, values + i * n * itemsize(real),
@@ -197,11 +190,10 @@ def plan_gesvdj(dtype: str, matrices: int, m: int, n: int, vectors: bool, full: 
                 name, count = f"{letter}gesvdj" + "_batched" * at_once, (matrices,) * at_once
                 given = int(vectors), *economy, m, n
                 length = use(f"{name}_buffer_size", *given, a, m, values, u, m, v, n, params, *count)
-                owner, room = scratch(length * size, device)
+                room = use.scratch(length * size)
                 for i in range(1 if at_once else matrices):
                     use(name, *given, a + i * m * n * size, m, values + i * k * itemsize(real), u + i * of_u, m, v + i * of_v, n,
                         room, length, info + 4 * i, params, *count)
-                del owner
             finally:
                 use.module.destroy_gesvdj_info(params)
     return _planned(call)
@@ -241,10 +233,9 @@ def plan_sytrf(dtype: str, matrices: int, n: int, device: int = 0):
     def call(a, pivots, info, descriptor):
         with using(SOLVER, device, "an LDL factorisation") as use:
             length = use(f"{letter}sytrf_buffer_size", n, a, n)
-            owner, room = scratch(length * size, device)
+            room = use.scratch(length * size)
             for i in range(matrices):
                 use(f"{letter}sytrf", LOWER, n, a + i * n * n * size, n, pivots + 4 * n * i, room, length, info + 4 * i)
-            del owner
     return _planned(call)
 
 
@@ -261,8 +252,7 @@ def plan_sytrs(dtype: str, matrices: int, n: int, k: int, device: int = 0):
 
     def call(ld, pivots, b, descriptor):
         with using(SOLVER, device, "a solution") as use:
-            held = [scratch(nbytes, device) for nbytes in (matrices * n * n * size, matrices * n * k * size, matrices * n * 8, 4)]
-            a, x, rows, info = (address for _, address in held)
+            a, x, rows, info = map(use.scratch, (matrices * n * n * size, matrices * n * k * size, matrices * n * 8, 4))
             factors.call(ld, a, factors.descriptor)
             to.call(b, x, to.descriptor)
             wide.call(pivots, rows, wide.descriptor)
@@ -291,17 +281,16 @@ def plan_trsm(dtype: str, matrices: int, n: int, k: int, of_a: tuple, of_x: tupl
 
     def call(a, x, descriptor):
         with using(BLAS, device, "a triangular system") as use:
-            owner, room = (None, a) if dense is None else scratch(matrices * n * n * size, device)
+            room = a
             if dense is not None:
+                room = use.scratch(matrices * n * n * size)
                 dense.call(a, room, dense.descriptor)
             if matrices > 1 and n <= BATCHED:
-                first, triangles = addresses(room, step * size, matrices, device)
-                second, sides = addresses(x, of_x[0] * size, matrices, device)
+                triangles = use.addresses(room, step * size, matrices)
+                sides = use.addresses(x, of_x[0] * size, matrices)
                 use(f"{letter}trsm_batched", *given, ctypes.addressof(one), triangles, along, sides, below, matrices)
-                del first, second
             else:
                 for i in range(matrices):
                     use(f"{letter}trsm", *given, ctypes.addressof(one), room + i * step * size, along, x + i * of_x[0] * size,
                         below)
-            del owner
     return Prepared(call, 0, 0, dense)
