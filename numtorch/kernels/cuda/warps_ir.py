@@ -21,6 +21,39 @@ def _statement(builder, values, text, constraints):
     builder.asm(ir.FunctionType(VOID, [v.type for v in values]), text, constraints, values, True)
 
 
+def _instruction(name, text, constraints, result, *arguments, effects=True):
+    """An intrinsic that is one piece of PTX, by what it gives and takes; `effects`: it may not be moved or left out."""
+    def codegen(context, builder, signature, values):
+        if isinstance(result, types.UniTuple):
+            return _assembly(builder, [context.get_value_type(result.dtype)] * result.count, values, text, constraints)
+        kind = VOID if result is types.void else context.get_value_type(result)
+        made = builder.asm(ir.FunctionType(kind, [v.type for v in values]), text, constraints, values, effects)
+        return context.get_dummy_value() if result is types.void else made
+
+    made = result(*arguments), codegen                   # Numba takes no `*arguments` here
+    forms = (lambda typing_context: made), (lambda typing_context, a: made), (lambda typing_context, a, b: made)
+    return _named(name, forms[len(arguments)])
+
+
+_FOUR, _MATRICES = types.UniTuple(types.uint32, 4), "ldmatrix.sync.aligned.m8n8.x4{}.shared.b16 {{$0,$1,$2,$3}}, [$4];"
+shared_word = _instruction("shared_word", "ld.shared.b32 $0, [$1];", "=r,r,~{memory}", types.uint32, types.uint32)
+shared_words = _instruction("shared_words", "ld.shared.v4.b32 {$0,$1,$2,$3}, [$4];", "=r,=r,=r,=r,r,~{memory}", _FOUR, types.uint32)
+shared_pair = _instruction("shared_pair", "ld.shared.v2.f32 {$0,$1}, [$2];", "=f,=f,r,~{memory}", types.UniTuple(types.float32, 2),
+                           types.uint32)
+load_matrices, load_matrices_transposed = [
+    _instruction("load_matrices" + name, _MATRICES.format(variant), "=r,=r,=r,=r,r,~{memory}", _FOUR, types.uint32)
+    for name, variant in (("", ""), ("_transposed", ".trans"))]
+lanes_alike = _instruction("lanes_alike", "match.any.sync.b32 $0, $1, 0xffffffff;", "=r,r", types.uint32, types.uint32)
+exponential2 = _instruction("exponential2", "ex2.approx.ftz.f32 $0, $1;", "=f,f", types.float32, types.float32, effects=False)
+packed_bfloat16, packed_float16 = [
+    _instruction(f"packed_{name}", f"cvt.rn.{kind}.f32 $0, $2, $1;", "=r,f,f", types.uint32, types.float32, types.float32,
+                 effects=False)
+    for name, kind in (("bfloat16", "bf16x2"), ("float16", "f16x2"))]
+commit_copies = _instruction("commit_copies", "cp.async.commit_group;", "~{memory}", types.void)
+warp_barrier = _instruction("warp_barrier", "bar.warp.sync 0xffffffff;", "~{memory}", types.void)
+fence_async = _instruction("fence_async", "fence.proxy.async.shared::cta;", "~{memory}", types.void)
+
+
 @intrinsic
 def shared_address(typing_context, array, index):
     if not isinstance(array, types.Array):
@@ -48,27 +81,6 @@ def bytes_within(typing_context, count):
         text = "{ .reg .s32 t; max.s32 t, $1, 0; min.s32 $0, t, 16; }"
         return builder.asm(ir.FunctionType(I32, [I32]), text, "=r,r", [given], False)
     return types.int32(count), codegen
-
-
-@intrinsic
-def shared_word(typing_context, address):
-    def codegen(context, builder, signature, values):
-        return builder.asm(ir.FunctionType(I32, [I32]), "ld.shared.b32 $0, [$1];", "=r,r,~{memory}", values, True)
-    return types.uint32(types.uint32), codegen
-
-
-@intrinsic
-def shared_words(typing_context, address):
-    def codegen(context, builder, signature, values):
-        return _assembly(builder, [I32] * 4, values, "ld.shared.v4.b32 {$0,$1,$2,$3}, [$4];", "=r,=r,=r,=r,r,~{memory}")
-    return types.UniTuple(types.uint32, 4)(types.uint32), codegen
-
-
-@intrinsic
-def shared_pair(typing_context, address):
-    def codegen(context, builder, signature, values):
-        return _assembly(builder, [FLOAT] * 2, values, "ld.shared.v2.f32 {$0,$1}, [$2];", "=f,=f,r,~{memory}")
-    return types.UniTuple(types.float32, 2)(types.uint32), codegen
 
 
 @intrinsic
@@ -159,50 +171,10 @@ lane_across, lane_before = _from_lane("lane_across", "bfly.b32"), _from_lane("la
 
 
 @intrinsic
-def lanes_alike(typing_context, x):
-    def codegen(context, builder, signature, values):
-        text = "match.any.sync.b32 $0, $1, 0xffffffff;"
-        return builder.asm(ir.FunctionType(I32, [I32]), text, "=r,r", values, True)
-    return types.uint32(types.uint32), codegen
-
-
-@intrinsic
 def count_bits(typing_context, x):
     def codegen(context, builder, signature, values):
         return builder.zext(builder.asm(ir.FunctionType(I32, [I32]), "popc.b32 $0, $1;", "=r,r", values, False), I64)
     return types.int64(types.uint32), codegen
-
-
-@intrinsic
-def exponential2(typing_context, x):
-    def codegen(context, builder, signature, values):
-        return builder.asm(ir.FunctionType(FLOAT, [FLOAT]), "ex2.approx.ftz.f32 $0, $1;", "=f,f", [values[0]], False)
-    return types.float32(types.float32), codegen
-
-
-def _packed(name, kind):
-    def form(typing_context, low, high):
-        def codegen(context, builder, signature, values):
-            text = f"cvt.rn.{kind}.f32 $0, $2, $1;"
-            return builder.asm(ir.FunctionType(I32, [FLOAT, FLOAT]), text, "=r,f,f", values, False)
-        return types.uint32(types.float32, types.float32), codegen
-    return _named(name, form)
-
-
-packed_bfloat16, packed_float16 = _packed("packed_bfloat16", "bf16x2"), _packed("packed_float16", "f16x2")
-
-
-def _plain(name, text):
-    def form(typing_context):
-        def codegen(context, builder, signature, values):
-            _statement(builder, [], text, "~{memory}")
-            return context.get_dummy_value()
-        return types.void(), codegen
-    return _named(name, form)
-
-
-commit_copies = _plain("commit_copies", "cp.async.commit_group;")
-warp_barrier = _plain("warp_barrier", "bar.warp.sync 0xffffffff;")
 
 
 def _await(name, instruction):
@@ -219,18 +191,6 @@ def _await(name, instruction):
 
 await_groups = _await("await_groups", "cp.async.wait_group")
 await_products = _await("await_products", "wgmma.wait_group.sync.aligned")
-
-
-def _load(name, variant):
-    def form(typing_context, address):
-        def codegen(context, builder, signature, values):
-            text = f"ldmatrix.sync.aligned.m8n8.x4{variant}.shared.b16 {{$0,$1,$2,$3}}, [$4];"
-            return _assembly(builder, [I32] * 4, values, text, "=r,=r,=r,=r,r,~{memory}")
-        return types.UniTuple(types.uint32, 4)(types.uint32), codegen
-    return _named(name, form)
-
-
-load_matrices, load_matrices_transposed = _load("load_matrices", ""), _load("load_matrices_transposed", ".trans")
 
 
 def _add_products(name, shape, kind):
@@ -293,7 +253,6 @@ def put_neighbours(typing_context, target, index, values):
 
 
 # ---------------------------------------------------------------- warp groups (Hopper)
-fence_async = _plain("fence_async", "fence.proxy.async.shared::cta;")
 SWIZZLED = 1 << 62                                       # a matrix descriptor's mode: 128 bytes
 
 
