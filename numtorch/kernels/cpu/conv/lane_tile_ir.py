@@ -8,8 +8,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..micro.blocks_ir import repeat, when
 from ..micro.microkernel import I32, I64, _concatenate, _index, _transpose_lanes, _Vectors
-from .tile_ir import _by_vectors, _for_each_height, _loop
+from .tile_ir import _by_vectors, _for_each_height
 
 _ADDRESSES = ((1, 0), (1, 1), (1, 2), (3, 1), (1, 4), (5, 1), (3, 2))     # place i is so many strides, once, twice or four times
 
@@ -40,19 +41,10 @@ class _Places:
             for _ in range(self.run):
                 first += [v.load(b.gep(row, [_index(j * v.width)])) for j in range(self.vectors)]
                 row = b.gep(row, [self.first_row])
-        entry, there, done = b.block, b.append_basic_block("parts"), b.append_basic_block("places")
-        b.cbranch(b.icmp_signed(">", self.parts, _index(0)), there, done)
-        b.position_at_end(there)
-        ends = _loop(b, self.parts, "part", first, lambda part, sums: self._depth(b.mul(part, self.part_step), sums))
-        after = b.block
-        b.branch(done)
-        b.position_at_end(done)
-        merged = [b.phi(v.type) for _ in first]
-        for phi, start, end in zip(merged, first, ends):
-            phi.add_incoming(start, entry)
-            phi.add_incoming(end, after)
+        sums = when(b, b.icmp_signed(">", self.parts, _index(0)), first, lambda: repeat(
+            b, self.parts, "part", first, lambda part, sums: self._depth(b.mul(part, self.part_step), sums)))
         floor = v.splat(self.lowest)
-        for i, value in enumerate(merged):
+        for i, value in enumerate(sums):
             value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
             place, j = divmod(i, self.vectors)
             if j == 0:
@@ -61,7 +53,7 @@ class _Places:
             v.store(value, b.gep(to, [_index(j * v.width)]))
 
     def _depth(self, first, start):
-        return _loop(self.b, self.depth, "depth", start, lambda k, sums: self._step(self.b.add(first, k), k, sums))
+        return repeat(self.b, self.depth, "depth", start, lambda k, sums: self._step(self.b.add(first, k), k, sums))
 
     def _step(self, at, k, sums):
         b, v = self.b, self.v
@@ -99,7 +91,7 @@ class _SlidingPlaces(_Places):
 
     def _depth(self, first, start):
         b = self.b
-        return _loop(b, self.depth, "depth", start, lambda k, sums: self._taps(b.add(first, b.mul(k, _index(3))), sums))
+        return repeat(b, self.depth, "depth", start, lambda k, sums: self._taps(b.add(first, b.mul(k, _index(3))), sums))
 
     def _taps(self, at, sums):
         b, v, taps = self.b, self.v, 3

@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..micro.blocks_ir import repeat
 from ..micro.microkernel import I1, I32, _index, _Vectors
 
 
@@ -79,23 +80,6 @@ def _for_each_height(builder, value, tallest, emit):
     builder.position_at_end(done)
 
 
-def _loop(b, count, name, first, step):
-    """Values carried through a loop k = 0, 1, ... while k < count, at least once: `step(k, values)` gives the next ones."""
-    before, loop, done = b.block, b.append_basic_block(name), b.append_basic_block(name + "_done")
-    b.branch(loop)
-    b.position_at_end(loop)
-    phis = [b.phi(value.type) for value in (_index(0), *first)]
-    k, *values = phis
-    new = step(k, values)
-    following = b.add(k, _index(1))
-    for phi, start, value in zip(phis, (_index(0), *first), (following, *new)):
-        phi.add_incoming(start, before)
-        phi.add_incoming(value, b.block)
-    b.cbranch(b.icmp_signed("<", following, count), loop, done)
-    b.position_at_end(done)
-    return new
-
-
 def _emit_window(v, features, lines, most, operands):
     depth, image, distance, offsets, weights, starts, lowest, out, out_feature, out_distance, count = operands
     b = v.builder
@@ -111,7 +95,7 @@ def _emit_window(v, features, lines, most, operands):
             new += [v.fma(factor, x, old) for x, old in zip(row, sums[f * lines:])]
         return new
 
-    sums = _loop(b, depth, "window", [start for start in first for _ in range(lines)], step)
+    sums = repeat(b, depth, "window", [start for start in first for _ in range(lines)], step)
     mask, floor = v.first(count, 0), v.splat(lowest)
     for f in range(features):
         start = b.gep(out, [b.mul(out_feature, _index(f))])
@@ -149,7 +133,7 @@ def _emit_rows(v, tall, lines, most, operands):
                 sums[r - y] = v.fma(factors[y], x, sums[r - y])
         return sums
 
-    sums = _loop(b, wide, "rows", [first] * lines, step)
+    sums = repeat(b, wide, "rows", [first] * lines, step)
     mask, floor = v.first(count, 0), v.splat(lowest)
     for i, value in enumerate(sums):
         value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)
@@ -174,7 +158,7 @@ def _window_sums(v, bases, depth, offsets, weights, most, first):
         factor = v.splat(b.load(b.gep(weights, [b.mul(k, _index(most))])))
         return [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
 
-    return _loop(b, depth, "half", [first] * len(bases), step)
+    return repeat(b, depth, "half", [first] * len(bases), step)
 
 
 @intrinsic(prefer_literal=True)
@@ -215,7 +199,7 @@ def _emit_channels(v, run, distance, depth, image, offsets, weights, first, firs
         at, factor = b.load(b.gep(offsets, [k])), v.load(b.gep(weights, [b.mul(k, _index(v.width))]))
         return [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
 
-    sums, floor = _loop(b, depth, "channels", starts, step), v.splat(lowest)
+    sums, floor = repeat(b, depth, "channels", starts, step), v.splat(lowest)
     for r, value in enumerate(sums):
         value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
         v.store(value, b.gep(out, [b.mul(out_row, _index(r))]))
@@ -240,7 +224,7 @@ def _add_in_registers(v, taps, offsets, image, number, sums, factor_of):
         factor, at, mask = factor_of(k)
         return [v.fma(factor, v.load(b.gep(base, [at]), mask), old) for base, old in zip(bases, totals)]
 
-    for end, value in zip(ends, _loop(b, number, "taps", [v.load(end) for end in ends], step)):
+    for end, value in zip(ends, repeat(b, number, "taps", [v.load(end) for end in ends], step)):
         v.store(value, end)
 
 
@@ -283,7 +267,7 @@ def _emit_pieces(v, _, number, pieces, source, start, out, count):
         mask = b.bitcast(b.trunc(bits, ir.IntType(v.width)), ir.VectorType(I1, v.width))
         return [b.fadd(totals[0], v.load(b.gep(source, [at]), mask))]
 
-    total, = _loop(b, number, "pieces", [v.splat(start)], step)
+    total, = repeat(b, number, "pieces", [v.splat(start)], step)
     v.store(total, out, v.first(count, 0))
 
 

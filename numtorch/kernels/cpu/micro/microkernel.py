@@ -11,6 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .blocks_ir import when
 from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
@@ -171,9 +172,9 @@ class _Tile:
         count = self.depth
         if self.rows >= _TALL:
             before = b.sub(self.depth, _index(_LAST_STEPS + self.rows))
-            state = self._if(b.icmp_signed(">", before, _index(0)), state, lambda: self._steps(before, state, False))
+            state = when(b, b.icmp_signed(">", before, _index(0)), state, lambda: self._steps(before, state, False))
             count = b.select(few, self.depth, _index(_LAST_STEPS + self.rows))
-        sums = self._if(b.icmp_signed(">", count, _index(0)), state, lambda: self._steps(count, state, True))[len(bases) + 3:]
+        sums = when(b, b.icmp_signed(">", count, _index(0)), state, lambda: self._steps(count, state, True))[len(bases) + 3:]
         return [sums[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
 
     def _steps(self, count, start, last):
@@ -214,22 +215,6 @@ class _Tile:
     def _step(self, factor, x, total):
         return self.v.fma(factor, x, total)
 
-    def _if(self, condition, values, change):
-        """`change()` where the condition holds, `values` where it does not."""
-        b = self.b
-        before, there, after = b.block, b.append_basic_block("when"), b.append_basic_block("after")
-        b.cbranch(condition, there, after)
-        b.position_at_end(there)
-        changed = change()
-        last = b.block
-        b.branch(after)
-        b.position_at_end(after)
-        merged = [b.phi(value.type) for value in values]
-        for phi, old, new in zip(merged, values, changed):
-            phi.add_incoming(old, before)
-            phi.add_incoming(new, last)
-        return merged
-
     def _panel_to_come(self):
         """How far ahead in B to ask: some steps of this panel, or the same step of the panel to the right when this one is short.
         In place, one row is in another page than the next. A packed panel is followed by the next."""
@@ -250,7 +235,7 @@ class _Tile:
         def flat(rows):
             return [x for row in rows for x in row]
         there = self.b.icmp_signed("!=", self.b.and_(self.flags, _index(flag)), _index(0))
-        merged = self._if(there, flat(sums), lambda: flat(change(sums)))
+        merged = when(self.b, there, flat(sums), lambda: flat(change(sums)))
         return [merged[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
 
     def _out(self, i, j):

@@ -7,6 +7,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ...intrinsics import bfloat16_to_float, half_to_float
+from ..micro.blocks_ir import sweep, when
 from ..micro.microkernel import _prefetch
 from .row_fold import COMBINES, LIFTS, LOADS, ROWS
 
@@ -91,28 +92,19 @@ class _Fold:
     def columns(self, x, step, n, target, identity, width):
         """Four rows at a time: the next addition to a column waits for the last a quarter as often."""
         b, identity = self.b, self.splat(identity)
-        sums = [identity] * (width // self.lanes)
-        done = I64(0)
-        for rows in (4, 1):
-            before, (head, body, end) = b.block, [b.append_basic_block(f"columns_{i}") for i in range(3)]
-            b.branch(head)
-            b.position_at_end(head)
-            r, *totals = [b.phi(I64), *(b.phi(identity.type) for _ in sums)]
-            after = b.add(r, I64(rows))
-            b.cbranch(b.icmp_signed("<=", after, n), body, end)
-            b.position_at_end(body)
-            r.add_incoming(done, before)
-            r.add_incoming(after, body)
-            places = [b.gep(x, [b.mul(b.add(r, I64(i)), step)]) for i in range(rows)]
-            for j, (phi, first) in enumerate(zip(totals, sums)):
+        first, sums = I64(0), [identity] * (width // self.lanes)
+
+        def added(r, totals, rows):
+            places, new = [b.gep(x, [b.mul(b.add(r, I64(i)), step)]) for i in range(rows)], []
+            for j, total in enumerate(totals):
                 partial = [self.load(b.gep(place, [I64(j * self.lanes)])) for place in places]
                 while len(partial) > 1:
                     partial = [self.combine(*pair) for pair in zip(partial[::2], partial[1::2])]
-                phi.add_incoming(first, before)
-                phi.add_incoming(self.combine(phi, partial[0]), body)
-            b.branch(head)
-            b.position_at_end(end)
-            done, sums = r, totals
+                new.append(self.combine(total, partial[0]))
+            return new
+
+        for rows in (4, 1):
+            first, sums = sweep(b, first, n, rows, sums, added)
         for j, total in enumerate(sums):
             place = b.gep(target, [I64(j * self.lanes)])
             b.store(total, b.bitcast(place, total.type.as_pointer()), align=self.size)
@@ -122,7 +114,7 @@ class _Fold:
         rows = [b.gep(x, [b.mul(step, I64(r))]) for r in range(ROWS)]
         identity = self.splat(identity)
         whole = b.and_(n, I64(-self.lanes))
-        entry, head, body, rest, last, done = b.block, *(b.append_basic_block(f"rows_{i}") for i in range(5))
+        entry, head, body, rest = b.block, *(b.append_basic_block(f"rows_{i}") for i in range(3))
         b.branch(head)
         b.position_at_end(head)
         i, *sums = [b.phi(I64), *(b.phi(identity.type) for _ in rows)]
@@ -137,16 +129,8 @@ class _Fold:
             phi.add_incoming(self.combine(phi, self.load(b.gep(row, [i]))), body)
         b.branch(head)
         b.position_at_end(rest)
-        b.cbranch(b.icmp_signed("<", whole, n), last, done)
-        b.position_at_end(last)
-        ended = [self.combine(*pair) for pair in zip(sums, self.last_vectors(rows, n, identity))]
-        b.branch(done)
-        b.position_at_end(done)
-        results = [b.phi(identity.type) for _ in rows]
-        for phi, without, full in zip(results, sums, ended):
-            phi.add_incoming(without, rest)
-            phi.add_incoming(full, last)
-        result = self.halved(results)
+        result = self.halved(when(b, b.icmp_signed("<", whole, n), sums, lambda: [
+            self.combine(*pair) for pair in zip(sums, self.last_vectors(rows, n, identity))]))
         b.store(result, b.bitcast(target, result.type.as_pointer()), align=self.size)
 
     def halved(self, vectors):
