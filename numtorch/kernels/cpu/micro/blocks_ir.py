@@ -26,15 +26,15 @@ def when(b, condition, values, change) -> list:
     return merged
 
 
-def repeat(b, count, name, first, step):
-    """Values carried through a loop k = 0, 1, ... while k < count, at least once: `step(k, values)` gives the next ones."""
+def repeat(b, count, name, first, step, by=1):
+    """Values carried through a loop k = 0, by, ... while k < count, at least once: `step(k, values)` gives the next ones."""
     before, loop, done = b.block, b.append_basic_block(name), b.append_basic_block(name + "_done")
     b.branch(loop)
     b.position_at_end(loop)
     phis = [b.phi(value.type) for value in (I64(0), *first)]
     k, *values = phis
     new = step(k, values)
-    following = b.add(k, I64(1))
+    following = b.add(k, I64(by))
     _merge(phis, (before, (I64(0), *first)), (b.block, (following, *new)))
     b.cbranch(b.icmp_signed("<", following, count), loop, done)
     b.position_at_end(done)
