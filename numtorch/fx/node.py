@@ -108,17 +108,19 @@ def type_name(kind: Any) -> str:
 _COMPILED = frozenset("""adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d
     conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_dropout gelu hardshrink linear logsigmoid matmul
     mul one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu scaled_dot_product_attention sigmoid softplus softshrink
-    tanh unsqueeze""".split())
+    tanh transpose unsqueeze""".split())
+_OF_FUNCTIONAL = frozenset("cdist meshgrid split stft tensordot unique unique_consecutive".split())
 
 
 def is_written_in_python(module: str, name: str) -> bool:
-    """Whether a function is one of `torch.nn.functional` that PyTorch writes in Python.
+    """Whether a function is one of `torch.nn.functional` or `torch.functional` that PyTorch writes in Python.
 
     Args:
         module: its module's name.
         name: its own.
     """
-    return module == "torch.nn.functional" and name not in _COMPILED and not name.endswith("_")
+    return module == "torch.functional" or (
+        module == "torch.nn.functional" and name not in _COMPILED and not name.endswith("_"))
 
 
 @functools.cache
@@ -127,7 +129,11 @@ def _paths():
     for namespace, name, function in public_functions():
         if isinstance(function, Hashable) and callable(function) and isinstance(namespace, types.ModuleType):
             module = namespace.__name__.replace("numtorch", "torch", 1)
-            if function not in known or is_written_in_python(module, name):      # here it may be one of `torch`, too
+            if module == "torch" and name in _OF_FUNCTIONAL:
+                module = "torch.functional"
+            first = known.get(function, "").rpartition(".")[0]
+            # here it may be one of `torch`, too, or have other names
+            if not first or is_written_in_python(module, name) or (module == first and name == function.__name__):
                 known[function] = f"{module}.{name}"
     return known
 

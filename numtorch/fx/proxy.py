@@ -246,16 +246,10 @@ class ParameterProxy(Proxy):
     nelement = numel
 
 
-# Nodes of functions that PyTorch writes in Python, those of `nn.functional` and these, have all arguments.
-_IN_PYTHON = frozenset(f"torch.{name}" for name in "cdist meshgrid split stft tensordot unique unique_consecutive".split())
-
-
 @functools.cache
 def _signature(function):
-    """The arguments of a function whose calls PyTorch completes; None of another."""
-    path = path_of(function)
-    in_python = path in _IN_PYTHON or is_written_in_python(*path.rpartition(".")[::2])
-    return inspect.signature(function) if in_python else None
+    """The arguments of a function whose calls PyTorch completes, since it writes it in Python; None of another."""
+    return inspect.signature(function) if is_written_in_python(*path_of(function).rpartition(".")[::2]) else None
 
 
 def _completed(function, args, kwargs):
