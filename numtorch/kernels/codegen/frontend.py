@@ -1,31 +1,32 @@
 """What Numba does of itself to compile a kernel, less what kernels do not need. Imported only when something must be compiled.
 
-Kernels are loops over pointers and numbers: no arrays, no strings, no closures, nothing that is raised. So of Numba's passes
-those are left out that look for these, and with them a walk of the whole function each; of its implementations those of numbers,
-ranges and tuples are loaded (importing the ones of arrays alone takes longer than a kernel); and the signature that an operator
-has for some types is looked for once. A user's formula may use more than that: a function with another one inside, or that yields,
-takes Numba's own passes, and the implementations are all loaded where a kernel calls what its author compiled with Numba, or once
-something is not found.
+Kernels are loops over pointers and numbers: no arrays, no strings, no closures, nothing that is raised, nothing whose references
+are counted. So of Numba's passes those are left out that look for these, and with them a walk of the whole function each; no
+variable is deleted where it is used last, which is half of all statements to lower; of its implementations those of numbers,
+ranges and tuples are loaded (importing the ones of arrays alone takes longer than a kernel); and what it finds out again at each
+call is found out once (`shortcuts.py`). A user's formula may use more than that: a function with another one inside, or that
+yields, takes Numba's own passes, and the implementations are all loaded where a kernel calls what its author compiled with Numba,
+or once something is not found.
 """
 from __future__ import annotations
 
 import contextlib
 import types as pytypes
-import weakref
 from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import compiler, registry, typed_passes, types, untyped_passes
+from numba.core import compiler, lowering, registry, typed_passes, untyped_passes
 from numba.core.compiler_machinery import register_pass
-from numba.core.typing.npydecl import NumpyRulesArrayOperator
+
+from .shortcuts import replaced, short_lowering, shortcuts
 
 
 def short_passes(root: str) -> tuple[Any, tuple]:
     """The passes up to lowering, and what runs them, less what kernels do not need of each.
 
-    After each pass that may change a function Numba works out anew how long its variables live, eight times in all: a sixth of the
-    front end. What kernels are asks for it once, at the end (IRLegalization); before, only blocks must be in order.
+    After each pass that may change a function Numba works out anew how long its variables live, eight times in all: a fifth of the
+    front end. Kernels have nothing that must be released then, so only blocks must be in order.
 
     Args:
         root: the package that they are made of: "numba.core", or "numba.cuda.core", its fork for GPUs.
@@ -125,7 +126,15 @@ def short_passes(root: str) -> tuple[Any, tuple]:
     return FewPasses, (
         untyped.FixupArgs, OrderBlocks, untyped.RewriteSemanticConstants, PruneBranches, Rewrite, untyped.FindLiterallyCalls,
         AssignOnce, PruneBranches, untyped.LiteralPropagationSubPipelinePass, typed.NopythonTypeInference, StripPhis,
-        typed.NoPythonSupportedFeatureValidation, typed.IRLegalization)
+        typed.NoPythonSupportedFeatureValidation)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(typed_passes.BaseNativeLowering):
+    """NativeLowering of functions without objects."""
+
+    _name = "kernel_lowering"
+    lowering_class = short_lowering("numba.core", lowering.Lower)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -147,7 +156,7 @@ _FewPasses, _translated = short_passes("numba.core")
 class KernelCompiler(_FewPasses, compiler.Compiler):  # type: ignore[valid-type]
     """Numba's compiler with the passes that kernels need."""
 
-    passes = untyped_passes.TranslateByteCode, *_translated, typed_passes.NativeLowering, _Finish
+    passes = untyped_passes.TranslateByteCode, *_translated, _Lowering, _Finish
 
 
 def _load_numbers():
@@ -162,47 +171,21 @@ def _load_numbers():
 
 
 _all_wanted = [False]
-_array_operator = NumpyRulesArrayOperator.generic
-
-
-def _operator_of_arrays(self, args, kws):
-    """What Numba answers, who searches all of a ufunc's loops before it looks whether there is an array at all."""
-    return _array_operator(self, args, kws) if any(isinstance(each, types.ArrayCompatible) for each in args) else None
-
-
-call_type = types.Function.get_call_type
-_signatures: weakref.WeakKeyDictionary[types.Function, dict] = weakref.WeakKeyDictionary()
-
-
-def known_call_type(self, context, args, kws):
-    """What Numba answers, who rates all of an operator's signatures at each of its calls. What compiles a function for its
-    arguments is asked again: that may depend on what is being compiled."""
-    known = _signatures.setdefault(self, {})
-    signature = None if kws else known.get((context, args))
-    if signature is None:
-        signature = call_type(self, context, args, kws)
-        if kws or self.get_impl_key(signature) is not self.typing_key:
-            return signature
-        known[context, args] = signature
-    self._impl_keys[signature.args] = self.typing_key
-    return signature
+_shortcuts = shortcuts("numba.core", "numba.core.typing")
 
 
 @contextlib.contextmanager
 def for_kernels():
-    """Inside, Numba loads no more implementations than kernels need, unless all are wanted, asks for no ufunc's of numbers, rates
-    an operator's signatures once, and tells nobody of each call of LLVM, of which there are a thousand a kernel."""
-    context, lock = registry.cpu_target.target_context, llvm.ffi.lib._lock
-    told, lock._cblist = lock._cblist, []
-    NumpyRulesArrayOperator.generic, types.Function.get_call_type = _operator_of_arrays, known_call_type
+    """Inside, Numba loads no more implementations than kernels need, unless all are wanted, takes shortcuts, and tells nobody of
+    each call of LLVM, of which there are a thousand a kernel."""
+    context = registry.cpu_target.target_context
     if not _all_wanted[0]:
         context.load_additional_registries = _load_numbers
     try:
-        yield
+        with replaced([*_shortcuts, (llvm.ffi.lib._lock, "_cblist", [])]):
+            yield
     finally:
         vars(context).pop("load_additional_registries", None)
-        NumpyRulesArrayOperator.generic, types.Function.get_call_type = _array_operator, call_type
-        lock._cblist = told
 
 
 def load_all() -> bool:

@@ -3,38 +3,39 @@ from __future__ import annotations
 
 import contextlib
 
-from numba.cuda import compiler, dispatcher, types
-from numba.cuda.typing.npydecl import NumpyRulesArrayOperator
+from numba.cuda import compiler, dispatcher, lowering
+from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.core.typed_passes import BaseNativeLowering
 
 from ...finalisers import without_collector
-from ..codegen.frontend import call_type, known_call_type, short_passes
+from ..codegen.frontend import short_passes
+from ..codegen.shortcuts import replaced, short_lowering, shortcuts
 
 _FewPasses, _translated = short_passes("numba.cuda.core")
-_plain = compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic, call_type
+_shortcuts = shortcuts("numba.cuda.core", "numba.cuda.typing")
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(BaseNativeLowering):
+    """CUDANativeLowering of functions without objects."""
+
+    _name = "kernel_lowering"
+    lowering_class = short_lowering("numba.cuda.core", lowering.CUDALower)
 
 
 class KernelCompiler(_FewPasses, compiler.CUDACompiler):  # type: ignore[valid-type, name-defined]
     """numba-cuda's compiler with the passes that kernels need."""
 
-    passes = compiler.CUDATranslateBytecode, *_translated, compiler.CreateLibrary, compiler.CUDANativeLowering, compiler.CUDABackend
-
-
-def _operator_of_arrays(self, args, kws):
-    """What numba-cuda answers, who searches all of a ufunc's loops before it looks whether there is an array at all."""
-    return _plain[2](self, args, kws) if any(isinstance(each, types.ArrayCompatible) for each in args) else None
+    passes = compiler.CUDATranslateBytecode, *_translated, compiler.CreateLibrary, _Lowering, compiler.CUDABackend
 
 
 @contextlib.contextmanager
 def compiling_for(capability: tuple):
-    """Inside, numba-cuda takes few passes, rates an operator's signatures once, and any device that it asks about has the compute
-    capability: none is needed."""
+    """Inside, numba-cuda takes few passes and shortcuts, and any device that it asks about has the compute capability: none is
+    needed."""
     class Asked:
         compute_capability = capability
 
-    compiler.CUDACompiler, dispatcher.get_current_device = KernelCompiler, lambda: Asked
-    NumpyRulesArrayOperator.generic, types.Function.get_call_type = _operator_of_arrays, known_call_type
-    try:
-        with without_collector():
-            yield
-    finally:
-        compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic, types.Function.get_call_type = _plain
+    with without_collector(), replaced([*_shortcuts, (compiler, "CUDACompiler", KernelCompiler),
+                                        (dispatcher, "get_current_device", lambda: Asked)]):
+        yield
