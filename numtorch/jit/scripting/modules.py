@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
+from ...tree import tensors_in
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
 from .keeping import all_scripts
@@ -237,6 +238,8 @@ def _copied(module, memo):
     """A deep copy, which has the scripts themselves: they are given the module that they are called on."""
     new = memo[id(module)] = type(module).__new__(type(module))
     for name, value in vars(module).items():
+        if name in vars(module).get("_plain", ()):       # also what a call left there
+            memo.update({id(each): each.detach().clone() for each in tensors_in(value) if not each.is_leaf})
         vars(new)[name] = value if name in ("_scripts", "_unit") else copy.deepcopy(value, memo)
     return new
 

@@ -354,3 +354,24 @@ def test_a_script_is_frozen(prepare):
     torch.testing.assert_close(torch.compile(frozen)(x)[0], expected[0], rtol=1e-5, atol=1e-6)
     layer = prepare(torch.jit.script(torch.nn.Linear(3, 2).eval()))
     assert not list(layer.parameters()) and layer(torch.rand(4, 3)).shape == (4, 2)
+
+
+class Keeping(torch.nn.Module):
+    """What it computed stays in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+        self.seen: list[torch.Tensor] = [torch.zeros(1)]
+
+    def forward(self, x):
+        self.seen = [self.linear(x)]
+        return self.seen[0] * 2
+
+
+def test_copies_have_the_values_of_what_a_call_left():
+    script, x = torch.jit.script(Keeping().eval()), torch.ones(1, 2)
+    expected = script(x)
+    for each in (copy.deepcopy(script), torch.jit.freeze(script)):
+        assert each.seen[0].is_leaf and torch.equal(each.seen[0] * 2, expected) and torch.equal(each(x), expected)
+    assert not script.seen[0].is_leaf
