@@ -249,6 +249,8 @@ class Calling(Objects, Effects):
             if not all(target.attr in module._modules for module in kind.of):
                 return self._call_member(node, target, owner, kind)
         made, kind = self.expression(target)
+        if kind.name == "Object":
+            return self._call_value(node, made, kind)
         if kind.name != "Module":
             self.refuse(node, f"a value of type {kind} is called: functions are no values in a script")
         given, keywords, kinds = self._arguments(node)
@@ -469,6 +471,18 @@ class Calling(Objects, Effects):
             }.get(name, said)
         return said
 
+    def _call_value(self, node, made, kind):
+        """A call of an object."""
+        if node.keywords:
+            self.refuse(node, "an object is called with its arguments by place in a script")
+        given, _, kinds = self._arguments(node)
+        return self.special(node, "__call__", kind, [made, *given], ([kind, *(kinds or ((),))[0]], {}))
+
+    def _holds_object(self, module, name):
+        """Whether an attribute of a module is an object of a user's class."""
+        self.unit.take(module, name)
+        return vars(module).get("_declared", {}).get(name, ANY).name == "Object"
+
     def _call_member(self, node, target, owner, kind):
         """A method of a module."""
         name, results = target.attr, []
@@ -491,6 +505,8 @@ class Calling(Objects, Effects):
             elif isinstance(module, ModuleDict) and name in ("keys", "values", "items"):
                 each = common([kind_of(child) for child in module.values()]) if len(module) else Kind("Module")
                 results.append(Kind("Iterator", ({"keys": STR, "values": each, "items": tuple_of(STR, each)}[name],)))
+            elif self._holds_object(module, name):
+                return self._call_value(node, *self.expression(target))
             else:
                 self.refuse(node, f"Module '{_said(module)}' has no method '{name}' that is a script")
         return ast.Call(ast.copy_location(called, target), given, keywords), common(results) if results else ANY

@@ -21,7 +21,7 @@ OPERATORS: dict[type, str] = {
     ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__", ast.GtE: "__ge__",
 }
 _COMPARISONS = {ast.Eq: "==", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-SPECIAL = frozenset(("__init__", "__post_init__", "__len__", "__getitem__", "__contains__",       # names with a meaning
+SPECIAL = frozenset(("__init__", "__post_init__", "__call__", "__len__", "__getitem__", "__contains__",       # names with a meaning
                      *OPERATORS.values()))
 
 

@@ -87,7 +87,7 @@ class Objects:
         if begins and name not in made.attributes:
             if statement not in self.tree.body:
                 self.refuse(node, f"{name} is set within a block: give it a value at the top of __init__ before")
-            if name.startswith("__") or made.method(name) is not None or name in made.constants:
+            if name.startswith("__") or made.method(name) is not None:
                 self.refuse(node, f"{name} is something else of the class already")
             made.attributes[name] = made.declared.get(name, value)
         there = made.attribute(name)

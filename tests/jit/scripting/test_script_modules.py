@@ -375,3 +375,29 @@ def test_copies_have_the_values_of_what_a_call_left():
     for each in (copy.deepcopy(script), torch.jit.freeze(script)):
         assert each.seen[0].is_leaf and torch.equal(each.seen[0] * 2, expected) and torch.equal(each(x), expected)
     assert not script.seen[0].is_leaf
+
+
+class Scaled:
+    factor = 1.0
+
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
+
+
+class Calls(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scaled = Scaled(3.0)
+
+    def forward(self, x):
+        scaled = Scaled(1.0)
+        return scaled(self.scaled(x)) + 1
+
+
+def test_objects_that_modules_hold_are_called():
+    script = torch.jit.script(Calls())
+    for each in (script, through_file(script)):
+        assert each(torch.ones(2)).tolist() == [4.0, 4.0]
