@@ -3,15 +3,11 @@
 problems     errors at the user's line
 kinds        the types of a script, and what programs say of types
 classes      users' classes as such types
+enumerations users' enumerations as such types
 vocabulary   the functions and methods that a script may call
 grammar      the statements and expressions of a script, and what to write instead of others
 reading      a Python function as a tree of that grammar, in which no name of the user's is left
-checking     a tree, checked and made again of what was looked at
-expressions  of what type each expression is
-effects      what a script does besides computing tensors of tensors
-enumerations  users' enumerations as such types
-objects      attributes and methods of objects, as checking has them
-calling      calls and attributes, as checking has them
+checking/    a tree, checked and made again of what was looked at
 keeping      calls that a trace keeps as calls
 units        the functions and methods that belong together
 listing      a script as a graph with blocks, for people to read

@@ -14,7 +14,7 @@ from ..graphs.graph import free_name
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from ..tracing.freezing import keeping
 from ..tracing.scriptcalls import call_of_script
-from .checking import Checker
+from .checking.statements import Checker
 from .classes import ScriptClass, is_script_class
 from .enumerations import Enumeration, is_enumeration
 from .formulas import formula, ops_of
@@ -44,7 +44,7 @@ class Script:
         arguments: (name, type) of each, without `self`.
         places: the names of those that may be given by place.
         result: the type of what it returns.
-        looks, writes, assigns: what else it does (effects.py).
+        looks, writes, assigns: what else it does (checking/effects.py).
     """
 
     looks = writes = assigns = False

@@ -1,15 +1,14 @@
 """What each expression of a script is, and what may be done with it. The tree that is run is made here, node by node, of what was
-looked at: nothing of a text is run that no rule of this file, of expressions.py and of calling.py has let through."""
+looked at: nothing of a text is run that no rule of the files here has let through."""
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-from . import vocabulary
-from .classes import ScriptClass
-from .expressions import Expressions
-from .grammar import check_form, function_of, refuse_node
-from .kinds import (
+from .. import vocabulary
+from ..classes import ScriptClass
+from ..grammar import check_form, function_of, refuse_node
+from ..kinds import (
     ANY,
     NONE,
     TENSOR,
@@ -20,7 +19,8 @@ from .kinds import (
     parse_kind,
     unnamed,
 )
-from .problems import Source, refuse
+from ..problems import Source, refuse
+from .expressions import Expressions
 
 _RESERVED = frozenset(("torch", "math", "annotate", "isinstance", "hasattr", "getattr", "__torch__"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kinds import Kind
+from ..kinds import Kind
 
 _LOOKING = frozenset(("item", "tolist", "is_nonzero", "equal", "allclose"))                # methods and functions
 _LOOKING_BUILTINS = frozenset(("all", "any", "bool", "complex", "divmod", "float", "int", "max", "min", "pow", "range", "round",

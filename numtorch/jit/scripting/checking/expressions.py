@@ -4,11 +4,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from . import vocabulary
-from .calling import Calling
-from .classes import OPERATORS
-from .grammar import decided, refuse_node
-from .kinds import (
+from .. import vocabulary
+from ..classes import OPERATORS
+from ..grammar import decided, refuse_node
+from ..kinds import (
     ANY,
     BOOL,
     FLOAT,
@@ -28,6 +27,7 @@ from .kinds import (
     tuple_of,
     unnamed,
 )
+from .calling import Calling
 
 _NUMBERS = ("int", "float", "bool", "number", "complex")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .classes import ScriptClass
-from .grammar import dotted
-from .kinds import BOOL, UNIT, Kind, fits, kind_of
+from ..classes import ScriptClass
+from ..grammar import dotted
+from ..kinds import BOOL, UNIT, Kind, fits, kind_of
 
 
 def held(module: Any, name: str) -> bool:
