@@ -134,14 +134,14 @@ def fill_(self, value) -> Tensor:
     source = as_operand("fill_", value)
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
-    return _fill(self, source, "fill_")
+    return copy_(self, source)
 
 
 def _fill(self, source, name):
-    """`copy_` of a tensor without dimensions under another name. Where elements share memory, all take the same value."""
+    """`copy_` of a number under another name. Elements of this tensor may share memory: all take the same value."""
     layout, storage = self.layout, self.memory
     prepared = _COPY.plans.get((layout, source.layout))
-    if prepared is not None and self.node is None and source.node is None and not storage.watched:
+    if prepared is not None and self.node is None and not storage.watched:
         mark_written(storage, name)
         prepared.call(source.address, self.address, prepared.descriptor)
         return self

@@ -81,8 +81,8 @@ def test_code_is_what_all_of_numba_cuda_makes(compiler, monkeypatch):
         return [re.sub(r"_Z\w+|_cudapy_smem_\d+", "name", kernel.ptx((9, 0))) for kernel in kernels]
 
     few = texts()
-    monkeypatch.setattr(frontend, "KernelCompiler", frontend._plain[0])
-    monkeypatch.setattr(frontend, "known_call_type", frontend.call_type)
+    monkeypatch.setattr(frontend, "KernelCompiler", frontend.compiler.CUDACompiler)
+    monkeypatch.setattr(frontend, "_shortcuts", [])
     assert few == texts()
 
 
