@@ -85,7 +85,8 @@ class Enumeration:
     def content(self) -> dict:
         """What a file holds of it."""
         return {"members": [(each.name, each.value) for each in self.members],
-                "mixed": issubclass(self.members, (int, float, str))}
+                "mixed": issubclass(self.members, (int, float, str)),
+                "written": "value" if all(f"{each}" == f"{each.value}" for each in self.members) else "name"}
 
 
 def from_content(name: str, entry: dict) -> Enumeration:
@@ -101,5 +102,8 @@ def from_content(name: str, entry: dict) -> Enumeration:
     members = [(str(member), value) for member, value in entry["members"]]
     if not all(type(value) in (int, float, str) and member.isidentifier() and member[0] != "_" for member, value in members):
         raise ValueError(f"{name} is no enumeration")
-    made: Any = Loaded                                   # with numbers or strings mixed in, as into an `IntEnum`
-    return Enumeration(name, made(name, members, type=type(members[0][1]) if entry["mixed"] else None))
+    functional: Any = Loaded                             # with numbers or strings mixed in, as into an `IntEnum`
+    made = functional(name, members, type=type(members[0][1]) if entry["mixed"] else None)
+    if entry["written"] == "value":
+        made.__str__, made.__format__ = lambda self: str(self.value), lambda self, form: format(self.value, form)
+    return Enumeration(name, made)

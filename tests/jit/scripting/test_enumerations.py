@@ -52,7 +52,11 @@ def counted(x, wanted: Optional[Level] = None):                                 
     return x * counts[Level.LOW] + counts[Level.HIGH], others
 
 
-CALLS = [(resize, ()), (resize, (Mode.NEAREST,)), (resize, (Mode.BILINEAR, [Mode.BILINEAR])), (counted, ()), (counted, (Level.LOW,))]
+def labelled(x, level: Level, mode: Mode):
+    return x, f"{level}: {mode} {level:3}"
+
+
+CALLS = [(labelled, (Level.HIGH, Mode.NEAREST)), (resize, ()), (resize, (Mode.NEAREST,)), (resize, (Mode.BILINEAR, [Mode.BILINEAR])), (counted, ()), (counted, (Level.LOW,))]
 
 
 class Scaled(torch.nn.Module):
