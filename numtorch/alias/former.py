@@ -9,7 +9,7 @@ from math import inf, nan
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 
 __all__ = ["Any", "BroadcastingList", "DEFAULT_SPARSE_BLOCK_SIZE", "Dict", "DispatchKey", "DispatchKeySet", "List", "Optional",
-           "PY37", "ParamsT", "TransformGetItemToIndex", "Tuple", "Union", "_addindent", "_get_tracing_state",
+           "PY37", "ParamsT", "TransformGetItemToIndex", "Tuple", "Union", "_addindent",
            "_log_api_usage_once", "container_abcs", "default_collate_err_msg_format", "inf", "int_classes",
            "is_compile_supported", "load_library", "nan", "np_str_obj_array_pattern", "parse_args", "string_classes",
            "unchanged", "unmarked"]
@@ -86,11 +86,6 @@ Error = Exception                                        # of torch.jit: scripts
 
 def _log_api_usage_once(name: str) -> None:
     """Nothing is logged."""
-
-
-def _get_tracing_state():
-    """True while `jit.trace` looks on, else None."""
-    return importlib.import_module("numtorch.jit").is_tracing() or None
 
 
 def __getattr__(name):

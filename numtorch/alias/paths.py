@@ -18,7 +18,8 @@ PATHS = {
     # what PyTorch keeps to itself, or has taken back, and programs import
     "_C": "_disabled_torch_function_impl=torchfunction.disabled_torch_function "
           "DisableTorchFunctionSubclass=torchfunction.DisableTorchFunctionSubclass " +
-          _names("alias.former.", "DispatchKey DispatchKeySet _get_tracing_state _log_api_usage_once"),
+          _names("alias.former.", "DispatchKey DispatchKeySet _log_api_usage_once") +
+          " _get_tracing_state=jit.tracing.freezing.tracing_state",
     "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex=alias.former.TransformGetItemToIndex",
     "_dynamo.utils": "is_compile_supported=alias.former.is_compile_supported",
     "_six": "alias.former",

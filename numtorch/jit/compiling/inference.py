@@ -7,9 +7,11 @@ from typing import Any
 
 from ...autograd.modes import no_grad
 from ...nn.modules.module import Module
+from ...ops.memory.copies import clone
 from ...tensor import Tensor, empty
 from ..graphs.graph import Graph
 from ..graphs.interpreter import Interpreter
+from ..graphs.operations import write_all
 from ..graphs.programs import Program
 from ..graphs.scriptmodules import ScriptModule, module_of, over_the_same
 from ..passes import choices, optimized
@@ -105,18 +107,22 @@ class FrozenForward:
         return self.made(*args)
 
     def _first(self, args):
+        state = [(each, clone(each)) for each in self.module.buffers()]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", TracerWarning)
-                made = self.improve(trace(_Calling(self.module).eval(), args, check_trace=False))
-                result = made(*args)
+                traced = trace(_Calling(self.module).eval(), args, check_trace=False)
+                made = None if traced.graph.writes else self.improve(traced)           # its graphs would have buffers of their own
         except (RuntimeError, TypeError, ValueError, TracerWarning):
+            made = None
+        if made is None:
+            write_all(state)
             result = self.script(*args)                  # which says what is wrong with the arguments, if anything is
             self.made = self.script
             return result
         self.made = made
         vars(self.module)["passes"] = made.passes
-        return result
+        return made(*args)
 
     def __deepcopy__(self, memo):
         return FrozenForward(memo[id(self.module)], self.improve)

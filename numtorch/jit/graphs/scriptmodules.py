@@ -190,6 +190,11 @@ class ScriptModule(Module):
         """
         save_file({**self.content(), **extra_files(_extra_files)}, f)
 
+    def _apply(self, fn, recurse=True):
+        if "forward" in vars(self):                      # of a frozen script, whose graphs have the tensors that it had
+            vars(self)["forward"].made = None
+        return super()._apply(fn, recurse)
+
     def _has_graphs(self) -> bool:
         """Whether graphs say all that calls do, whatever values they are given."""
         return False

@@ -114,11 +114,6 @@ class ScriptedModule(ScriptModule):
         script = self._scripts.get("forward")
         return isinstance(script, Script) and not any(each.looks or each.assigns for each in all_scripts(script, self))
 
-    def _apply(self, fn, recurse=True):
-        if "forward" in vars(self):                      # of a frozen script, whose graphs have the tensors that it had
-            vars(self)["forward"].made = None
-        return super()._apply(fn, recurse)
-
     def _bound(self, name):
         script = self._scripts[name]
         return types.MethodType(script if isinstance(script, Script) else script.function, self)

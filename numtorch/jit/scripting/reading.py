@@ -17,14 +17,13 @@ import os
 import types
 from typing import Any
 
-from ...alias.former import _get_tracing_state
 from ...devices import device
 from ...dtypes import dtype
 from ...nn.modules.module import Module
 from ...tensor import Tensor
 from .. import is_scripting
 from ..graphs.scriptmodules import ScriptFunction
-from ..tracing.freezing import is_tracing
+from ..tracing.freezing import is_tracing, tracing_state
 from . import vocabulary
 from .classes import is_script_class
 from .enumerations import is_enumeration
@@ -283,7 +282,7 @@ class Reader:
 
     def _call(self, node):
         target = self._object(node.func) if self._is_outer(node.func) else None
-        if any(target is asked for asked in (is_scripting, is_tracing, _get_tracing_state)):
+        if any(target is asked for asked in (is_scripting, is_tracing, tracing_state)):
             return ast.Constant(target is is_scripting)
         if target is annotate and len(node.args) == 2:
             return ast.Call(

@@ -26,6 +26,11 @@ def is_tracing() -> bool:
     return getattr(_tracing, "depth", 0) > 0
 
 
+def tracing_state() -> bool | None:
+    """True while a trace is made, else None: `torch._C._get_tracing_state`."""
+    return is_tracing() or None
+
+
 @contextlib.contextmanager
 def tracing(keeping: Any = None):
     """While a trace is made.

@@ -178,11 +178,11 @@ _shortcuts = shortcuts("numba.core", "numba.core.typing")
 def for_kernels():
     """Inside, Numba loads no more implementations than kernels need, unless all are wanted, takes shortcuts, and tells nobody of
     each call of LLVM, of which there are a thousand a kernel."""
-    context = registry.cpu_target.target_context
+    context, lock = registry.cpu_target.target_context, llvm.ffi.lib._lock
     if not _all_wanted[0]:
         context.load_additional_registries = _load_numbers
     try:
-        with replaced([*_shortcuts, (llvm.ffi.lib._lock, "_cblist", [])]):
+        with replaced([*_shortcuts, (lock, "_cblist", [], lock._cblist)]):
             yield
     finally:
         vars(context).pop("load_additional_registries", None)

@@ -50,14 +50,15 @@ def _typing_shortcuts(typing):
             known_calls[self.context, kind] = number_call(self, kind)
         return known_calls[self.context, kind]
 
-    return [(arrays, "generic", operator_of_arrays), (numbers, "resolve___call__", call_of_number),
-            (types.Function, "get_call_type", _known_call_type)]
+    return [(arrays, "generic", operator_of_arrays, array_operator), (numbers, "resolve___call__", call_of_number, number_call),
+            (types.Function, "get_call_type", _known_call_type, call_type)]
 
 
 def _lowering_shortcuts(root):
     """Shortcuts of lowering, and of Numba's form of a function."""
     base, ir = (import_module(f"{root}.{name}") for name in ("base", "ir"))
-    has_loc, size_of, known_sizes = base._has_loc, base.BaseContext.get_abi_sizeof, {}
+    has_loc, size_of, list_vars = base._has_loc, base.BaseContext.get_abi_sizeof, ir.Inst._rec_list_vars
+    known_sizes: dict[str, int] = {}
 
     def takes_loc(function):
         """What Numba answers, who has `inspect` make the signature of each implementation that is called."""
@@ -89,12 +90,12 @@ def _lowering_shortcuts(root):
             found += value.list_vars()
         return found
 
-    return [(base, "_has_loc", takes_loc), (base.BaseContext, "get_abi_sizeof", known_size),
-            (ir.Inst, "_rec_list_vars", lambda self, value: variables(value, []))]
+    return [(base, "_has_loc", takes_loc, has_loc), (base.BaseContext, "get_abi_sizeof", known_size, size_of),
+            (ir.Inst, "_rec_list_vars", lambda self, value: variables(value, []), list_vars)]
 
 
 def shortcuts(root: str, typing: str) -> list:
-    """Owners, names and replacements.
+    """Owners, names, replacements, and what is replaced.
 
     Args:
         root: the package of Numba's passes: "numba.core", or "numba.cuda.core", its fork for GPUs.
@@ -105,18 +106,18 @@ def shortcuts(root: str, typing: str) -> list:
 
 @contextlib.contextmanager
 def replaced(replacements):
-    """Inside, attributes have other values.
+    """Inside, attributes have other values. Afterwards they have their own again, also where kernels for processors and for GPUs
+    were compiled at the same time, which share some.
 
     Args:
-        replacements: owners, names and values.
+        replacements: owners, names, values, and their own values.
     """
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
-    for owner, name, value in replacements:
+    for owner, name, value, _ in replacements:
         setattr(owner, name, value)
     try:
         yield
     finally:
-        for owner, name, value in before:
+        for owner, name, _, value in replacements:
             setattr(owner, name, value)
 
 

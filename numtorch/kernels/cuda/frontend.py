@@ -13,6 +13,7 @@ from ..codegen.shortcuts import replaced, short_lowering, shortcuts
 
 _FewPasses, _translated = short_passes("numba.cuda.core")
 _shortcuts = shortcuts("numba.cuda.core", "numba.cuda.typing")
+_compiler, _current_device = compiler.CUDACompiler, dispatcher.get_current_device
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -36,6 +37,6 @@ def compiling_for(capability: tuple):
     class Asked:
         compute_capability = capability
 
-    with without_collector(), replaced([*_shortcuts, (compiler, "CUDACompiler", KernelCompiler),
-                                        (dispatcher, "get_current_device", lambda: Asked)]):
+    with without_collector(), replaced([*_shortcuts, (compiler, "CUDACompiler", KernelCompiler, _compiler),
+                                        (dispatcher, "get_current_device", lambda: Asked, _current_device)]):
         yield

@@ -329,6 +329,34 @@ def test_a_frozen_script_that_looks_at_no_element_runs_as_graphs(prepare, monkey
         torch.testing.assert_close(double.float(), module(x)["images"])
 
 
+def test_frozen_layers_of_the_package_go_to_another_dtype():
+    x = torch.randn(4, 2)
+    layers = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval()
+    frozen = torch.jit.freeze(torch.jit.script(layers))
+    torch.testing.assert_close(frozen(x), layers(x))
+    assert frozen.passes["norms"]
+    torch.testing.assert_close(frozen.double()(x.double()).float(), layers(x))
+
+
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+        self.register_buffer("calls", torch.zeros(2))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return self.linear(x) + self.calls
+
+
+def test_what_a_frozen_script_writes_is_its_own():
+    frozen, x = torch.jit.freeze(torch.jit.script(Counting().eval())), torch.zeros(1, 2)
+    results = [frozen(x), frozen(x=x), frozen(x)]
+    assert frozen.calls.tolist() == [3.0, 3.0]
+    torch.testing.assert_close(results[2] - results[1], torch.ones(1, 2))
+    torch.testing.assert_close(results[1] - results[0], torch.ones(1, 2))
+
+
 @pytest.mark.parametrize("prepare", [torch.jit.freeze, torch.jit.optimize_for_inference])
 def test_a_script_is_frozen(prepare):
     """The same results, of tensors of its own, which are neither trained nor part of a state."""
