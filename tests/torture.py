@@ -218,7 +218,6 @@ def survive(method, seed, seconds):
     left: tuple = ()
     while left != start and time.monotonic() < ends:     # threads that feed queues end a little later, and have their pipes
         gc.collect()
-        multiprocessing.active_children()                # whoever was killed and not joined is, and has two
         left = in_use(), len(descriptors())
         time.sleep(0.01)
     assert left == start, f"(blocks, channels), descriptors: {start} before, {left} after: {descriptors()}"

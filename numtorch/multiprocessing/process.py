@@ -7,6 +7,7 @@ import multiprocessing.context as contexts
 import os
 import pickle
 import threading
+import time
 import types
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess, parent_process
@@ -49,6 +50,15 @@ class _Sent(BaseProcess):
             return super()._bootstrap(parent_sentinel)
         finally:
             heaps.finish()
+
+    def join(self, timeout=None):
+        """Wait for the end, and until it is known here how that was: another thread that starts a process asks the system for the
+        ends of all, and may have been told of this one without having written it down."""
+        super().join(timeout)
+        last = time.monotonic() + 1                      # what reaped it else, a program by `os.wait`, tells nobody
+        while timeout is None and self.exitcode is None and time.monotonic() < last:
+            time.sleep(0.001)
+            super().join()
 
     def __reduce__(self):
         if contexts.get_spawning_popen() is None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import multiprocessing
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ import pytest
 from family import MB, METHODS, in_use, memory
 
 import numtorch as torch
+import numtorch.multiprocessing as mp
 from numtorch.shared import report
 
 
@@ -151,6 +153,21 @@ def test_the_command_says_where_it_sees_nothing(monkeypatch, capsys):
 
 
 # ---------------------------------------------------------------- all at random
+def test_join_knows_of_an_end_that_another_thread_was_told_of():
+    process = mp.get_context("fork").Process(target=int)
+    process.start()
+    poll, asked = process._popen.poll, []
+
+    def told_late(*flags):
+        asked.append(flags)
+        return None if len(asked) < 5 else poll(*flags)
+    process._popen.poll = told_late
+    process.join()
+    assert process.exitcode == 0
+    assert process not in multiprocessing.active_children()
+    process.close()
+
+
 def test_torture():
     """More: python -m tests.torture --rounds 200"""
     done = subprocess.run([sys.executable, "-m", "tests.torture", "--rounds", "3", "--method", "fork", "--seconds", "0.5"],
