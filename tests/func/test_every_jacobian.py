@@ -6,12 +6,12 @@ and so for the Hessian, of each over each. A part of the functions is tried each
 """
 from __future__ import annotations
 
-import datetime
 import functools
-import os
+import itertools
 
 import numpy as np
 import pytest
+from daily import in_turn, todays
 from gradientrows import ROWS, SPARSE, points
 
 import numtorch as torch
@@ -20,7 +20,6 @@ from numtorch.autograd.functional import jacobian
 from numtorch.func import batching, jacrev
 
 PARTS = 8
-DAY, ALL = datetime.date.today().toordinal(), os.environ.get("NUMTORCH_TEST_ALL") == "1"
 
 # Where the operands lie, as functions of dense ones: gradients of the elements that share memory add up.
 PLACEMENTS = {
@@ -38,7 +37,7 @@ WAYS = {
 LOOPS = {"lobpcg"}                                       # without a batching rule, see docs/func.md
 OUTSIDE = ("as_strided", "as_strided_copy")              # of what has gaps they read the gaps
 SINGULAR = tuple("btrifact btrisolve btriunpack corrcoef inverse logdet lu lu_solve lu_unpack qr slogdet svd svd_lowrank".split())     # of equal columns
-ROWS_IN_PART = [name for place, name in enumerate(sorted(set(ROWS) - SPARSE)) if ALL or place % PARTS == DAY % PARTS]
+ROWS_IN_PART = todays(sorted(set(ROWS) - SPARSE), PARTS)
 
 
 def as_real_results(name, placement):
@@ -93,9 +92,8 @@ def agree(found, wanted, what):
 def test_ways_to_jacobians(name, monkeypatch):
     monkeypatch.setattr(batching, "_warned", set(LOOPS))
     inputs = tuple([p.detach() for p in points(ROWS[name][1])])
-    numbers, turn = tuple(range(len(inputs))), DAY + sorted(ROWS).index(name)
-    others = list(PLACEMENTS)[1:]
-    for placement in ("dense",) if name in OUTSIDE + SINGULAR else PLACEMENTS if ALL else ("dense", others[turn % len(others)]):
+    numbers, others = tuple(range(len(inputs))), list(PLACEMENTS)[1:]
+    for placement in ("dense",) if name in OUTSIDE + SINGULAR else ("dense", *in_turn(others, name)):
         run = as_real_results(name, placement)
         if placement != "dense" and refused(run, inputs):
             continue
@@ -105,7 +103,7 @@ def test_ways_to_jacobians(name, monkeypatch):
         if ROWS[name][2] and name not in LOOPS:
             two = totals(run)
             wanted = blocks(jacobian(slopes(two), inputs))
-            for way in WAYS if ALL else list(WAYS)[turn % 2::2]:
+            for way in itertools.chain(*in_turn([list(WAYS)[::2], list(WAYS)[1::2]], f"{name} {placement}")):
                 agree(WAYS[way](two, numbers)(*inputs), wanted, f"{way}, {placement}")
 
 

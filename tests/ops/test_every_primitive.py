@@ -2,13 +2,11 @@
 graphs, and with operands that do not belong together. Elementwise ops have a row each in `optable`."""
 from __future__ import annotations
 
-import datetime
 import functools
 import io
-import os
-import zlib
 
 import pytest
+from daily import in_turn
 
 import numtorch as torch
 from numtorch.autograd import gradcheck
@@ -20,7 +18,6 @@ from numtorch.ops.samples import calls_of, dtypes_of, run
 
 PRIMITIVES = {op.key: op for op in others() if op.samples}
 SAMPLES = [f"{key} {number}" for key, each in sorted(PRIMITIVES.items()) for number in range(len(each.samples))]
-DAY = datetime.date.today().toordinal()
 
 
 def sample(name, dtype=None, device="cpu"):
@@ -73,7 +70,6 @@ def written(primitive):
 
 
 WIDEST = torch.bool, torch.int64, torch.float64, torch.complex128        # by category
-ALL = os.environ.get("NUMTORCH_TEST_ALL") == "1"
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -81,7 +77,7 @@ def test_a_dtype_that_is_planned_is_computed(name):
     """One each day, or all with NUMTORCH_TEST_ALL=1: what a kernel gives is that of the widest dtype, but for rounding."""
     primitive = PRIMITIVES[name.split()[0]]
     dtypes = dtypes_of(primitive)
-    for dtype in dtypes if ALL else [dtypes[(DAY + zlib.crc32(name.encode())) % len(dtypes)]]:
+    for dtype in in_turn(dtypes, name):
         found, narrow = outcome(*sample(name, dtype)), sample(name, dtype)[1]
         if draws(primitive) or dtype.category == 0 or WIDEST[dtype.category] not in dtypes:
             continue

@@ -1,13 +1,12 @@
 """Which barriers of kernels the simulator of a GPU misses when they are taken away: each should change a result."""
 from __future__ import annotations
 
-import datetime
 import os
 import re
 import sys
-from zlib import crc32
 
 import numpy as np
+from daily import is_todays
 
 PARTS = 4                                                # of the barriers, of which one is tried each day; all with NUMTORCH_TEST_ALL=1
 ROUNDS = 4                                               # orders of threads are drawn, and not each shows what is missing
@@ -46,9 +45,8 @@ class Barriers:
     def unseen(self, run, results):
         """Those of the day's barriers without which all bodies give what they gave: `run(name)` again, beside `results[name]`, lists
         of arrays."""
-        found, part = [], datetime.date.today().toordinal() % PARTS
-        every = os.environ.get("NUMTORCH_TEST_ALL") == "1"
-        for place, names in [each for each in sorted(self.bodies.items()) if every or crc32(each[0].encode()) % PARTS == part]:
+        found = []
+        for place, names in [each for each in sorted(self.bodies.items()) if is_todays(each[0], PARTS)]:
             self.missing = place
             quickest = sorted(names, key=lambda name: self.seconds.get(name, 0))
             if not any(_differs(run, name, results[name]) for _ in range(ROUNDS) for name in quickest):

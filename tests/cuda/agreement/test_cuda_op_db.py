@@ -1,16 +1,17 @@
 """CUDA: PyTorch's own table of operations in the simulator, beside PyTorch on the CPU: of each entry a small sample in each dtype,
-results and gradients of first and second order; all samples with NUMTORCH_TEST_ALL=1. Its lists of what autocast does, too.
+results and gradients of first and second order. Another dtype has its turn each day, beside float32; all of them and all samples with
+NUMTORCH_TEST_ALL=1. Its lists of what autocast does, too.
 
 The table takes seconds to import: this file as a script has it, and each test is a fork of it.
 """
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 
 import bodies
 import pytest
+from daily import ALL, in_turn
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
 if not torch.__version__.startswith("2.13."):
@@ -27,10 +28,10 @@ def test_autocast():
     run("autocast")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64", "bool", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", *in_turn(["float64", "complex64", "int64", "bool", "bfloat16"], "entries")])
 def test_entries(dtype):
     run("--device", "cuda", "--aspects", "values", "--dtypes", dtype,
-        *([] if os.environ.get("NUMTORCH_TEST_ALL") == "1" else ["--samples", "1", "--elements", "1000"]))
+        *([] if ALL else ["--samples", "1", "--elements", "1000"]))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 import bodies
 import numpy as np
 import pytest
+from daily import todays
 
 ACROSS = {"cpu", "pin_memory"}                                         # rows that are about the host
 PARTS = 4                                                # of elementwise ops and primitives one runs each day; all with NUMTORCH_TEST_ALL=1
@@ -72,11 +73,9 @@ def tables():
 
 def chosen(names):
     """The rows of this run."""
-    import datetime
-    day = os.environ.setdefault("NUMTORCH_TEST_DAY", str(datetime.date.today().toordinal()))         # that of the process that collects
-    part, every = int(day) % PARTS, os.environ.get("NUMTORCH_TEST_ALL") == "1"
     in_parts = [name for name in names if name.startswith(("elementwise", "primitive"))]
-    return [name for name in names if name not in in_parts or every or in_parts.index(name) % PARTS == part]
+    left = set(in_parts) - set(todays(in_parts, PARTS))
+    return [name for name in names if name not in left]
 
 
 def outcome(row, device):

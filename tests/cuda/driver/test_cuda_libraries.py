@@ -15,6 +15,7 @@ from importlib.util import find_spec
 import bodies
 import numpy as np
 import pytest
+from daily import in_turn
 
 KINDS = ["float32", "float64", "complex64", "complex128"]
 BODIES = {}
@@ -22,7 +23,7 @@ BODIES = {}
 
 def body(*kinds):
     def add(function):
-        BODIES.update({f"{function.__name__} {kind}": function for kind in kinds})
+        BODIES[function.__name__] = function, kinds
         return function
     return add
 
@@ -402,10 +403,11 @@ def nothing_installed(libraries, torch, kind):
 
 
 # ---------------------------------------------------------------- processes
-@pytest.mark.parametrize("name", BODIES)
-def test_on_libraries_for_tests(name):
+@pytest.mark.parametrize("name, kind", [(name, kind) for name, (_, kinds) in BODIES.items() for kind in in_turn(kinds, name)])
+def test_on_libraries_for_tests(name, kind):
+    """Of each body, an element type; all with NUMTORCH_TEST_ALL=1."""
     pytest.importorskip("scipy")
-    bodies.run(__file__, *name.split(), NUMBA_ENABLE_CUDASIM="1", NUMTORCH_NVIDIA_SOLVERS="1")
+    bodies.run(__file__, name, kind, NUMBA_ENABLE_CUDASIM="1", NUMTORCH_NVIDIA_SOLVERS="1")
 
 
 def test_signatures_are_those_of_the_bindings():
@@ -434,7 +436,7 @@ if __name__ == "__main__":
     try:
         if name not in ("errors", "what_is_missing", "nothing_installed", "solvers_are_asked_for"):
             warnings.filterwarnings("error", message=".*computed on the host")
-        BODIES[f"{name} {kind}"](libraries, numtorch, kind)
+        BODIES[name][0](libraries, numtorch, kind)
     except Exception:
         print(*fake.errors[:2], sep="\n", file=sys.stderr)
         raise

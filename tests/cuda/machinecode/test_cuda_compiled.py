@@ -1,7 +1,6 @@
 """CUDA kernels compiled for real GPUs, without one: the code of each capability, and where it is kept."""
 from __future__ import annotations
 
-import datetime
 import os
 import re
 import struct
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cudacalls import calls
+from daily import todays
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -163,13 +163,7 @@ def local_bytes(text):
     return sum(int(n) for n in re.findall(r"\.local .*\[(\d+)\]", text))
 
 
-def todays(names, parts=PARTS):
-    if os.environ.get("NUMTORCH_TEST_ALL") == "1":
-        return names
-    return [name for place, name in enumerate(names) if place % parts == datetime.date.today().toordinal() % parts]
-
-
-@pytest.mark.parametrize("name", todays(sorted(calls())))
+@pytest.mark.parametrize("name", todays(sorted(calls()), PARTS))
 def test_every_family_compiles(name, planned):
     """Machine code for each architecture from one PTX text each, with a bound on what a thread keeps outside of registers."""
     family, planner, arguments, options = calls()[name]
@@ -241,7 +235,7 @@ ATTENTION = [(name, dtype, size) for dtype, size in (("bfloat16", 64), ("float16
              for name in ("forward", "grad_q", *(("grad_kv",) if dtype == "bfloat16" else ("grad_k", "grad_v")))]
 
 
-@pytest.mark.parametrize("name, dtype, size", todays(ATTENTION, parts=6))
+@pytest.mark.parametrize("name, dtype, size", todays(ATTENTION, 6))
 def test_attention_keeps_scores_in_registers(name, dtype, size, compiler):
     """And its products are by tensor cores: of scores and of what is added up, and twice of either where there are slopes too."""
     from numtorch.kernels.cuda.attention import tensorcores
@@ -254,7 +248,7 @@ def test_attention_keeps_scores_in_registers(name, dtype, size, compiler):
     assert_in_registers(kernel, kept=KEPT)
 
 
-@pytest.mark.parametrize("name", todays(["attention", "attention_grad_q", "attention_grad_kv"], parts=3))
+@pytest.mark.parametrize("name", todays(["attention", "attention_grad_q", "attention_grad_kv"], 3))
 def test_exact_attention_keeps_scores_in_registers(name, compiler):
     """But for what is used once a tile."""
     from numtorch.kernels.cuda.attention import tiles
@@ -329,7 +323,7 @@ def stack_bytes(code):
     return largest
 
 
-@pytest.mark.parametrize("name", todays(sorted(name for name in calls() if name.startswith(OWN)), parts=4))
+@pytest.mark.parametrize("name", todays(sorted(name for name in calls() if name.startswith(OWN)), 4))
 def test_kernels_of_their_own(name, planned):
     """Next to nothing outside of registers in the machine code that each capability runs, and no float64 in kernels of float32 but where a
     number of the host's is read, and where libdevice takes huge angles."""

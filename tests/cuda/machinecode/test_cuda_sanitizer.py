@@ -1,7 +1,6 @@
 """`python -m tests.ongpu --sanitizer` and `--plan`: how compute-sanitizer is called and read, and that tables plan and compile."""
 from __future__ import annotations
 
-import datetime
 import os
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from daily import DAY
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
@@ -102,7 +102,6 @@ SHARES = 400                                             # of the tables, one a 
 @pytest.mark.skipif(find_spec("numba_cuda") is None, reason="needs numtorch[cuda]")
 def test_tables_plan_and_compile(tmp_path):
     """What a GPU is lent for minutes for does not end by a mistake in Python; all by `python -m tests.ongpu planned --plan`."""
-    share = datetime.date.today().toordinal() % SHARES
-    done = ongpu(tmp_path / "planned", "--plan", "--processes", 2, "--seconds", 300, "--share", f"{share}/{SHARES}")
+    done = ongpu(tmp_path / "planned", "--plan", "--processes", 2, "--seconds", 300, "--share", f"{DAY % SHARES}/{SHARES}")
     assert done.returncode == 0 and "were planned and compiled, 0 raised" in done.stdout, done.stdout + done.stderr
     assert int(done.stdout.split()[0]) >= 2

@@ -2,7 +2,6 @@
 family its first try, of a quarter of them each day; all with NUMTORCH_TEST_ALL=1."""
 from __future__ import annotations
 
-import datetime
 import os
 import re
 import subprocess
@@ -10,6 +9,7 @@ import sys
 import warnings
 
 import bodies
+from daily import todays
 
 PARTS = 4
 # What is read and not used: elements behind the last one, for which lanes read the last; the step after a product's last slice. And
@@ -17,13 +17,13 @@ PARTS = 4
 UNUSED = re.compile(r"read: (\w+ = x\d+\[|(rows|columns)0_\d+ = |[ab]0_\d+ = .*(load_matrices|shared_word)|while .* and out\[0\] == 0:)")
 
 
-def families(part=None):
-    """The names of tries: the first of each family of a part."""
+def families():
+    """The first try of each family, by name."""
     from cudafamilies import variants
     first = {}
     for name, *what in variants():
         first.setdefault(name.partition(" ")[0], (name, what))
-    return dict(list(first.values())[part::PARTS] if part is not None else first.values())
+    return dict(first.values())
 
 
 def meetings(tries):
@@ -49,8 +49,7 @@ def in_the_simulator(*words):
 
 
 def test_threads_do_not_meet():
-    part = "" if os.environ.get("NUMTORCH_TEST_ALL") == "1" else str(datetime.date.today().toordinal() % PARTS)
-    assert in_the_simulator(part) == []
+    assert in_the_simulator() == []
 
 
 def test_a_race_is_seen():
@@ -61,14 +60,13 @@ def test_a_race_is_seen():
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    part = sys.argv[1]
-    if part == "without barriers":
+    if sys.argv[1:]:                                     # without barriers
         from cudaraces import Races
 
         from numtorch.kernels.cuda.turns import Block
         Block.wait, Races._follow_barriers = lambda block: None, lambda races, block_class: None
         chosen = {name: what for name, what in families().items() if name.startswith("reduced ")}
     else:
-        chosen = families(int(part) if part else None)
+        chosen = dict(todays(families().items(), PARTS))
     for line in meetings(chosen):
         print(line)

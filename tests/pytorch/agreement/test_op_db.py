@@ -7,11 +7,11 @@ met in a run.
 """
 from __future__ import annotations
 
-import datetime
 import warnings
 import zlib
 
 import pytest
+from daily import DAY
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
 if not torch.__version__.startswith("2.13."):
@@ -101,7 +101,7 @@ def forms(day):
     return [(name, kind) for name in sorted(ENTRIES) if name not in FAILING for kind in (kind_of(ENTRIES[name]), other_kind(name, day)) if kind is not None]
 
 
-@pytest.mark.parametrize("name, kind", forms(datetime.date.today().toordinal()))
+@pytest.mark.parametrize("name, kind", forms(DAY))
 def test_forms(name, kind):
     """Results of inputs whose elements lie apart, of the method, in place and into `out=`; in another dtype the plain results as well."""
     op = ENTRIES[name]

@@ -5,9 +5,8 @@ and `into_exactly` (numtorch/ops/memory/resize.py) are these two. All inputs: `p
 """
 from __future__ import annotations
 
-import datetime
-
 import pytest
+from daily import todays
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
 if not torch.__version__.startswith("2.13."):
@@ -19,10 +18,8 @@ from tests.outdtypes import ON_PURPOSE, differences, first_input  # noqa: E402
 
 DAYS = 12                                                # in which every entry has its turn
 
-TODAY = datetime.date.today().toordinal() % DAYS
 
-
-@pytest.mark.parametrize("name", sorted(name for name, op in ENTRIES.items() if op.supports_out)[TODAY::DAYS])
+@pytest.mark.parametrize("name", todays(sorted(name for name, op in ENTRIES.items() if op.supports_out), DAYS))
 def test_what_pytorch_casts(name):
     assert not list(differences(name, first_input(name)))
 

@@ -5,10 +5,9 @@ is taken gives the same: `python -m tests.wrongarguments`.
 """
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 import pytest
+from daily import todays
 
 import numtorch
 
@@ -22,10 +21,8 @@ from tests.wrongarguments import ON_PURPOSE, differences, is_meant, plainly_wron
 
 DAYS = 12                                                # in which every entry has its turn
 
-TODAY = datetime.date.today().toordinal() % DAYS
 
-
-@pytest.mark.parametrize("name", sorted(ENTRIES)[TODAY::DAYS])
+@pytest.mark.parametrize("name", todays(sorted(ENTRIES), DAYS))
 def test_what_pytorch_refuses(name):
     assert not [f for f in differences(name, plainly_wrong) if f[-1].startswith(("refused", "accepted")) and not is_meant(f)]
 

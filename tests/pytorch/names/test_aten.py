@@ -4,11 +4,11 @@ PyTorch's own table of operations is run under a mode that writes down which ATe
 """
 from __future__ import annotations
 
-import datetime
 import warnings
 
 import numpy as np
 import pytest
+from daily import todays
 
 import numtorch
 from numtorch.aten import Overload, Packet
@@ -68,7 +68,6 @@ def test_the_names_are_pytorchs():
 
 # ---------------------------------------------------------------- beside PyTorch
 DAYS = 12                                                # in which every entry of the table has its turn
-TODAY = datetime.date.today().toordinal() % DAYS
 
 # What differs where it is called so, with the reason.
 DIFFERS = {
@@ -147,7 +146,7 @@ def check_calls(name):
 def test_calls_that_pytorch_makes():
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        wrong = [f"{name}: {line}" for name in entries()[TODAY::DAYS] for line in check_calls(name)]
+        wrong = [f"{name}: {line}" for name in todays(entries(), DAYS) for line in check_calls(name)]
     assert not wrong, "\n".join(wrong)
 
 
