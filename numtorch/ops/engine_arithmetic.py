@@ -12,9 +12,10 @@ from .shape import join
 
 
 def _add_to(op, tensors):
-    """`held += more` of gradients of special layouts: not in place, as the sum may be of another kind."""
+    """`held += more`; not in place where the sum is of another kind than `held`, as of a sparse gradient and a dense one."""
     held, more = tensors
-    return run_inplace(op, tensors) if held.layout.handler is None else arithmetic.add(more, held)
+    in_place = held.layout.handler is None or held.layout.kind == more.layout.kind != "strided"
+    return run_inplace(op, tensors) if in_place else arithmetic.add(more, held)
 
 
 engine_arithmetic.add = arithmetic.add

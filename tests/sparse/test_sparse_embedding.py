@@ -72,6 +72,23 @@ def test_sparse_and_dense_gradients_add_up(order, at_once):
     check_same(plain(ours), plain(theirs.to_dense()))
 
 
+def test_more_of_a_gradient_is_added_to_the_one_that_is_there():
+    """Rows that come later stand behind those that are there, in the tensor that whoever asked for the gradient has."""
+    def run(t, rows):
+        w = table(t)
+        t.nn.functional.embedding(t.tensor([1, 3, 1]), w, sparse=True).sum().backward()
+        first = w.grad
+        for row in rows:
+            t.nn.functional.embedding(t.tensor([row]), w, sparse=True).sum().backward()
+            assert w.grad is first
+        return first
+    ours, theirs = run(torch, [0, 4, 1]), run(pytorch, [0, 4, 1])
+    assert ours._indices().tolist() == theirs._indices().tolist() == [[1, 3, 1, 0, 4, 1]] and not ours.is_coalesced()
+    often = run(torch, [0, 1] * 20)
+    assert often._nnz() <= often.numel(), "rows that come again and again would fill the memory"
+    check_same(plain(often.coalesce()), plain(run(pytorch, [0, 1] * 20).coalesce()))
+
+
 def test_second_derivatives():
     w = table(torch).double().detach().requires_grad_()
     first, = torch.autograd.grad(F.embedding(torch.tensor([1, 3, 1]), w, sparse=True).pow(3).sum(), w, create_graph=True)
