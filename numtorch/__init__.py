@@ -17,7 +17,7 @@ from .ops.random import redraw as _redraw
 from .ops.shape import dim_order as _dim_order, inplace_views as _restride
 from .ops.pointwise.describe import describe_waiting as _describe_waiting
 from .checks import (_check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_type, _check_value)
-from .autograd.api import Variable
+from .autograd.variable import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
 from .devices import OutOfMemoryError, device, get_default_device, set_default_device

@@ -61,11 +61,11 @@ from numtorch.attached import Slogdet as _Slogdet
 from numtorch.attached import Solution as _Solution
 from numtorch.attached import TriangularSolve as _TriangularSolve
 from numtorch.attached import Unpacked as _Unpacked
-from numtorch.autograd.api import Variable as Variable
 from numtorch.autograd.modes import enable_grad as enable_grad
 from numtorch.autograd.modes import inference_mode as inference_mode
 from numtorch.autograd.modes import no_grad as no_grad
 from numtorch.autograd.modes import set_grad_enabled as set_grad_enabled
+from numtorch.autograd.variable import Variable as Variable
 from numtorch.devices import OutOfMemoryError as OutOfMemoryError
 from numtorch.devices import device as _device
 from numtorch.devices import device as device

@@ -53,7 +53,6 @@ PATHS = {
     "autograd.grad_mode": "autograd.modes",
     "autograd.profiler": "profiler.legacy",
     "autograd.profiler_util": "profiler.events",
-    "autograd.variable": "Variable=autograd.Variable",
     "backends.cpu": "backends.cpu",
     "backends.cuda": "backends.cuda",
     "backends.cudnn": "backends.cudnn",

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Any
 
 from ..exchange.values import tape
 from ..layout import Size
@@ -290,6 +289,8 @@ def _requires_grad_(self, requires_grad: bool = True) -> Tensor:
             if self.memory.inference and not modes.inference:
                 raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
             self.node = Leaf(self)
+            if self._views is not None:
+                arithmetic.start_views(self)
             stored = self.__dict__.pop("_stored_grad", None)
             if stored is not None:
                 self.node.grad = stored
@@ -300,6 +301,8 @@ def _requires_grad_(self, requires_grad: bool = True) -> Tensor:
         if node.grad is not None:
             self._stored_grad = node.grad
         self.node = None
+        if self._views is not None:
+            arithmetic.stop_views(node, self)
     return self
 
 
@@ -492,29 +495,4 @@ Tensor.register_hook = _register_hook
 Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
 Tensor._is_view = _is_view
 
-
-class _VariableType(type):
-    def __call__(cls, data=(), requires_grad: bool = False, volatile: bool = False) -> Any:
-        tensor = data.detach() if isinstance(data, Tensor) else Tensor._construct(data)
-        return tensor.requires_grad_() if requires_grad and not volatile else tensor
-
-    def __instancecheck__(cls, value):
-        return isinstance(value, Tensor)
-
-
-class Variable(metaclass=_VariableType):
-    """`Variable(data)` is the tensor itself, or a tensor of the data: Variables and Tensors have been one since PyTorch 0.4.
-
-    Args:
-        data: a tensor, or what `Tensor` takes.
-        requires_grad: whether to record what is computed from it.
-        volatile: True records nothing.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.autograd.Variable(torch.tensor([1., 2.]), requires_grad=True)
-        tensor([1., 2.], requires_grad=True)
-    """
-
-
-__all__ = ["Variable", "backward", "engine", "grad"]
+__all__ = ["backward", "engine", "grad"]

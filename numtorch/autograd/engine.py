@@ -20,6 +20,7 @@ from .ownership import owned
 class _Arithmetic:
     """The few ops the engine needs, put here by the floor above."""
     add = add_ = ones_like = clone = stack = zeros = zeros_like = has_nan = check_inplace_allowed = rebase_history = None
+    start_views = stop_views = None
     without_graph = with_tangents = None                 # of what takes part in a transform of torch.func
 
 

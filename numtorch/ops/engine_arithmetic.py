@@ -47,4 +47,5 @@ engine_arithmetic.ones_like = _root_gradient
 engine_arithmetic.zeros_like = fill.zeros_like
 engine_arithmetic.zeros = lambda layout: assign.filled(layout.dense(), 0)
 engine_arithmetic.check_inplace_allowed, engine_arithmetic.rebase_history = writing.check_inplace_allowed, writing.rebase_history
+engine_arithmetic.start_views, engine_arithmetic.stop_views = writing.start_views, writing.stop_views
 engine_arithmetic.has_nan = lambda t: bool(reductions.any(comparison.isnan(t)))

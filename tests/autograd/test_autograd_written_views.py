@@ -177,6 +177,36 @@ def test_a_view_made_a_leaf_is_not_written_through_its_views(torch):
         x[0] = 1.0
 
 
+@pytest.mark.parametrize("view", [lambda x: x[:], lambda x: x.t()[0], lambda x: x.view(3, 2), lambda x: x[0].view(3)[1:]])
+@pytest.mark.parametrize("write", [lambda v: v.add_(1), lambda v: v.zero_(), lambda v: v.copy_(v + 1), lambda v: v.__setitem__(0, 3.0),
+                                   lambda v: v.mul_(leaf(v.torch, 2.0)), lambda v: v.view(-1).exp_()])
+def test_a_view_that_is_older_than_the_leaf_is_not_written(torch, view, write):
+    x = torch.ones(2, 3)
+    older = view(x)
+    x.requires_grad_()
+    older.torch = torch
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used"):
+        write(older)
+    assert x.detach().tolist() == [[1.0] * 3] * 2
+    x.requires_grad_(False)
+    write(older)
+    assert x.detach().tolist() != [[1.0] * 3] * 2
+
+
+def test_a_view_that_is_older_than_the_leaf_leads_to_it(torch):
+    """In PyTorch from its next write on."""
+    x = torch.ones(3)
+    older, own = x[1:], x[:2].requires_grad_()
+    x.requires_grad_()
+    (own * 2).sum().backward()
+    assert own.is_leaf and x.grad is None
+    close(own.grad, (2, 2))
+    with torch.no_grad():
+        older.add_(1)
+    (older * 3).sum().backward()
+    close(x.grad, (0, 3, 3))
+
+
 # ---------------------------------------------------------------- detach and data
 def test_detach_shares_memory_and_version(torch):
     x = leaf(torch, 2, 3)

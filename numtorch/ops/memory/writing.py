@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 
-from ...autograd.graph import Leaf, Output
+from ...autograd.graph import GraphNode, Leaf, Output
 from ...dtypes import can_cast
 from ...tensor import Tensor
 from ..core.late import later
@@ -117,11 +117,11 @@ def check_inplace_allowed(target, name):
             if node is None or type(node) is Leaf \
             else f"Output {node.index if type(node) is Output else 0} of {node.name()} is a view and is being modified inplace."
         raise RuntimeError(f"{what} {_SEVERAL} ({name}_)")
+    base = target._base
+    if base is not None and target.node is not None and (base.node is None or type(base.node) is Leaf):
+        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
     if type(target.node) is Leaf and origin != "no_grad":
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
-    base = target._base
-    if base is not None and type(base.node) is Leaf:
-        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
     if origin is not None:
         raise RuntimeError(f"{_FORBIDDEN[origin]} ({name}_)")
 
@@ -135,6 +135,21 @@ def rebase_history(target, node):
             later["refresh_view"](target, view)
     else:
         later["write_through_view"](base, target, node)
+
+
+def start_views(base):
+    """Put the views of a tensor that has become a leaf behind it: those made before, too, hold its elements."""
+    for view in live_views(base):
+        if view.node is None:
+            later["refresh_view"](base, view)
+
+
+def stop_views(leaf, base):
+    """Undo `start_views` where a tensor is no leaf any more. Views that were made of the leaf keep their history."""
+    for view in live_views(base):
+        node = view.node
+        if type(node) is GraphNode and node.edges[0] is leaf and node.primitive.name == "as_strided":
+            view.node = None
 
 
 def move(tensor, node):
