@@ -7,6 +7,7 @@ from ...tensor import Tensor
 from ..capturing.capture import Watch
 from ..capturing.places import Spans, alive, version
 from ..graphs.scriptcalls import calls_scripts
+from ..scripting.hooks import scripts_of
 from ..scripting.kinds import ANY, UNIT
 from ..scripting.problems import NotSupportedError, refuse
 from ..scripting.units import Script, TracedFunction, Unit, parsed
@@ -20,8 +21,8 @@ TRIES = 2                                                # of a capture that see
 
 
 def script_of(function: Any) -> tuple[Script, tuple] | None:
-    """The script that a function or module runs, with what it is given first; None where it is none. For a trace that calls scripts
-    it is one that calls the trace.
+    """The script that a function or module runs, with what it is given first; None where it is none. For a trace that calls
+    scripts, and a module that has hooks, it is one that calls these.
 
     Args:
         function: what `jit.script` or `jit.load` returned, or anything.
@@ -29,11 +30,19 @@ def script_of(function: Any) -> tuple[Script, tuple] | None:
     own = getattr(function, "__dict__", {})
     program = own.get("_program")
     if program is not None and calls_scripts(program.graph):
-        unit, names = Unit(), ", ".join(f"x{i}" for i in range(len(program.structure)))
-        unit.functions["traced"] = TracedFunction("traced", function, ANY)
-        return parsed(unit, f"def trace({names}):\n    return {UNIT}.traced({names})\n", "<trace>").ready(), ()
+        return _calling(function, len(program.structure)), ()
     script, given = (own["_script"], ()) if "_script" in own else (own.get("_scripts", {}).get("forward"), (function,))
-    return (script, given) if isinstance(script, Script) else None
+    if not isinstance(script, Script):
+        return None
+    return (_calling(function, len(script.places)), ()) if given and scripts_of(function) else (script, given)
+
+
+def _calling(function, count):
+    """A script that calls a function or module with so many arguments."""
+    unit, names = Unit(), ", ".join(f"x{i}: Any" for i in range(count))
+    given = ", ".join(f"x{i}" for i in range(count))
+    unit.functions["called"] = TracedFunction("called", function, ANY)
+    return parsed(unit, f"def call({names}):\n    return {UNIT}.called({given})\n", "<call>").ready()
 
 
 def gone_through(script: Script, first: tuple, given: tuple, known: Findings, watch: Any = None,

@@ -22,6 +22,7 @@ from ..scripting import vocabulary
 from ..scripting.classes import ScriptClass
 from ..scripting.forking import forked, wait
 from ..scripting.formulas import Formula
+from ..scripting.hooks import hooks_of, scripts_of
 from ..scripting.kinds import is_of
 from ..scripting.units import Script
 from . import arithmetic
@@ -137,7 +138,25 @@ class Calls:
 
     def call(self, function: Any, args: list, kwargs: dict) -> Any:
         """What a function or module gives."""
-        script = vars(function).get("script") if isinstance(function, types.FunctionType) else None
+        if isinstance(function, Module) and scripts_of(function):
+            return self._hooked(function, args, kwargs)
+        return self._unhooked(function, args, kwargs)
+
+    def _hooked(self, module, args, kwargs):
+        """What a module with hooks gives."""
+        for hook in hooks_of(module, "forward_pre"):
+            result = self.call(hook, [module, tuple(args)], {})
+            if result is not None:
+                args = list(result) if isinstance(result, tuple) else [result]
+        output = self._unhooked(module, args, kwargs)
+        for hook in hooks_of(module, "forward"):
+            result = self.call(hook, [module, tuple(args), output], {})
+            output = output if result is None else result
+        return output
+
+    def _unhooked(self, function, args, kwargs):
+        script = function if isinstance(function, Script) else \
+            vars(function).get("script") if isinstance(function, types.FunctionType) else None
         if isinstance(function, (ScriptFunction, Module)):
             script = vars(function).get("_script") or vars(function).get("_scripts", {}).get("forward")
             args = [function, *args] if isinstance(function, Module) and script is not None else args
@@ -164,7 +183,7 @@ class Calls:
         if program is not None and calls_scripts(program.graph):
             return self._graph(program, program.placed(args, kwargs) if kwargs else tuple(args))
         if isinstance(function, (Module, ScriptFunction, Formula)):
-            return self._with_operands(function, args, kwargs)
+            return self._with_operands(function.forward if isinstance(function, Module) else function, args, kwargs)
         if isinstance(getattr(function, "__self__", None), ScriptClass):
             self.refuse(f"objects of class {function.__self__.name} are not in a library: use tuples, lists and dicts")
         return self.refuse(f"{name or function} is Python, and stays here: a library has tensors, numbers, lists, tuples and dicts")

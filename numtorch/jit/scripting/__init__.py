@@ -7,6 +7,7 @@ enumerations users' enumerations as such types
 vocabulary   the functions and methods that a script may call
 grammar      the statements and expressions of a script, and what to write instead of others
 reading      a Python function as a tree of that grammar, in which no name of the user's is left
+hooks        functions that modules call before and behind `forward`
 checking/    a tree, checked and made again of what was looked at
 keeping      calls that a trace keeps as calls
 units        the functions and methods that belong together

@@ -10,6 +10,7 @@ from ...tree import tensors_in
 from ..tracing.cells import Traced
 from ..tracing.scriptcalls import Called
 from .enumerations import is_enumeration
+from .hooks import scripts_of
 from .vocabulary import is_plain
 
 _STRUCTURES = {"List", "Tuple", "Dict", "Optional", "NamedTuple"}
@@ -26,7 +27,8 @@ def kept_call(trace: Any, script: Any, args: tuple, kwargs: dict, function: Any)
         function: what the user called, where it is none.
     """
     module = args[0] if isinstance(script.owner, Module) else None
-    if script.is_property or (module is None and (function is None or script.owner is not None)):
+    if script.is_property or (module is None and (function is None or script.owner is not None)) or (
+            module is not None and "_scripts" not in vars(module)):                  # a hook of one of this package
         return None
     given = (args if module is None else args[1:], kwargs)
     scripts = [*all_scripts(script, module)]
@@ -58,9 +60,9 @@ def all_scripts(script: Any, module: Any) -> Iterator[Any]:
     """
     units = {id(script.unit): script.unit}
     for each in () if module is None else module.modules():
-        scripts = vars(each).get("_scripts") or {}
-        yield from scripts.values()
-        units.update((id(one.unit), one.unit) for one in scripts.values() if hasattr(one, "unit"))
+        scripts = [*(vars(each).get("_scripts") or {}).values(), *scripts_of(each)]
+        yield from scripts
+        units.update((id(one.unit), one.unit) for one in scripts if hasattr(one, "unit"))
     for unit in units.values():
         for each in unit.reached().values():
             yield from getattr(each, "methods", {}).values()

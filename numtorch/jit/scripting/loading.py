@@ -12,6 +12,7 @@ from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import enumerations, formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
 from .enumerations import Enumeration
+from .hooks import KINDS, add_hook, result_of_call
 from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule, class_of
 from .units import Script, TracedFunction, Unit, Unused, parsed
@@ -37,11 +38,13 @@ def from_content(content: dict) -> Any:
         for name, child in entry.get("children", {}).items():
             made._modules[_name(name)] = None if child is None else modules[child]
     _all_ready(units)
-    for made in modules:
+    for made, entry in zip(modules, content["modules"]):
         if isinstance(made, ScriptedModule):
             for each in made._scripts.values():
                 if isinstance(each, Script):
                     each.ready()
+        if "hooks" in entry:
+            result_of_call(made, units[entry["unit"]])
     root = modules[content["root"]]
     return root if isinstance(root, ScriptModule) else LibraryModule(root)
 
@@ -143,6 +146,8 @@ def _module(entry, units, tensors):
     if kind is not ScriptedModule:
         for name, path in entry["functions"].items():
             own[_name(name)] = vocabulary.functions()[path.removeprefix("torch.")]
+        _hook(made, entry, {name: _entry(units[entry["unit"]], name, each, made)
+                            for name, each in entry.get("methods", {}).items()})
         return made
     own["_original_name"], own["_unit"] = str(entry["name"]), units[entry["unit"]]
     for name, said in entry.get("of classes", {}).items():
@@ -157,7 +162,15 @@ def _module(entry, units, tensors):
     for name, each in entry["methods"].items():
         made._scripts[_name(name)] = _entry(units[entry["unit"]], name, each, made)
     made._in_front()
+    _hook(made, entry, made._scripts)
     return made
+
+
+def _hook(made, entry, scripts):
+    """Give a module the hooks that a file says it has."""
+    for kind, names in entry.get("hooks", {}).items():
+        for name in names:
+            add_hook(made, KINDS[KINDS.index(kind)], scripts[name])
 
 
 def _of_class(unit, name, said):

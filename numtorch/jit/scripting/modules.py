@@ -11,9 +11,9 @@ from ...ops.core.primitive import is_ours
 from ...tree import tensors_in
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
+from .hooks import read_hooks, result_of_call
 from .keeping import all_scripts
 from .kinds import annotations_of, said_kind
-from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
 from .vocabulary import CONTAINERS, OWN, is_plain
 from .writing import Writer
@@ -257,6 +257,8 @@ def convert(module: Module, unit: Unit) -> ScriptModule:
         methods += [name for name in dir(type(origin)) if getattr(getattr(type(origin), name, None), MODIFIER, None) == "export"]
         for name in dict.fromkeys([*methods, *_properties(type(origin))]):
             unit.method(new, name)
+    for new in made.values():
+        result_of_call(new, unit)
     return result if isinstance(result, ScriptModule) else LibraryModule(result)
 
 
@@ -278,14 +280,13 @@ def _shell(module, unit, made):
     if hasattr(module, "__prepare_scriptable__") and (prepared := module.__prepare_scriptable__()) is not module:
         made[id(module)] = _shell(prepared, unit, made)  # what it wants to be instead
         return made[id(module)]
-    if module._hooks is not None:
-        raise NotSupportedError(f"jit.script: {type(module).__name__} has hooks, which are Python: remove them before")
     base = vocabulary.library_base(type(module))
     if base is not None and (base is type(module) or base not in CONTAINERS):
         new = made[id(module)] = base.__new__(base)
         own = vars(new)
         own.update(vars(module))
         own["_parameters"], own["_buffers"], own["_modules"] = dict(module._parameters), dict(module._buffers), {}
+        own.pop("_hooks", None)
         own["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     else:
         new = made[id(module)] = class_of(vocabulary.container_of(type(module)))()
@@ -297,6 +298,7 @@ def _shell(module, unit, made):
         _take_attributes(module, new, unit)
     for name, child in module._modules.items():
         new._modules[name] = None if child is None else _shell(child, unit, made)
+    read_hooks(new, module, unit)
     return new
 
 

@@ -71,6 +71,9 @@ class Script:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.run(args, kwargs)
 
+    def __deepcopy__(self, memo):
+        return self                                      # it is given the module that it is called on
+
     def ready(self, caller=None, node=None) -> Script:
         """This script, checked and made."""
         if self.function is not None:

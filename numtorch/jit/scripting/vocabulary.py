@@ -354,7 +354,7 @@ def library_base(kind: type) -> Any:
 
 
 # ---------------------------------------------------------------- what modules hold
-OWN = frozenset(vars(nn.Module()))                       # every module has these
+OWN = frozenset(vars(nn.Module())) | {"_hooks"}          # what modules have of their own
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 _PLAIN = (int, float, bool, str, complex, type(None), dtype, device)
 

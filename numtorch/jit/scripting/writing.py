@@ -11,6 +11,7 @@ from . import vocabulary
 from .classes import ScriptClass
 from .enumerations import Enumeration
 from .formulas import Formula
+from .hooks import KINDS, hooks_of, scripts_of
 from .kinds import Fields, accepts
 from .units import Python, Script, Unit, Unused
 from .vocabulary import OWN, is_plain
@@ -95,6 +96,24 @@ class Writer:
         number = self.numbers[id(tensor)]
         return number, isinstance(tensor, Parameter), bool(tensor.requires_grad)
 
+    def place_of(self, unit):
+        place = next((i for i, each in enumerate(self.units) if each is unit), None)
+        if place is None:
+            place = len(self.units)
+            self.units.append(unit)
+        return place
+
+    def hooks(self, module):
+        """What a file holds of a module's hooks: their names by kind, and the scripts that these are."""
+        scripts = scripts_of(module)
+        if len(scripts) < sum(map(len, module._hooks.values())):
+            raise RuntimeError(f"jit.save: {type(module).__name__} has hooks that are Python, which no file holds")
+        if not scripts:
+            return {}
+        return {"hooks": {kind: [hook.name for hook in hooks_of(module, kind)] for kind in KINDS},
+                "methods": {script.name: self.entry(script.name, script) for script in scripts},
+                "unit": self.place_of(scripts[0].unit)}
+
     def add(self, module: Module | None) -> int | None:
         """The number of a module.
 
@@ -115,14 +134,12 @@ class Writer:
             "training": module.training, "non-persistent": sorted(module._non_persistent_buffers_set),
             "parameters": {name: self.tensor(value) for name, value in module._parameters.items()},
             "buffers": {name: self.tensor(value) for name, value in module._buffers.items()}}
+        if module._hooks is not None:
+            entry.update(self.hooks(module))
         if "_scripts" in own:
-            unit = next((i for i, each in enumerate(self.units) if each is module._unit), None)
-            if unit is None:
-                unit = len(self.units)
-                self.units.append(module._unit)
             container = vocabulary.container_of(type(module))
             attributes = {name: own[name] for name in sorted(module._plain)}
-            entry.update({"class": None, "name": module._original_name, "unit": unit,
+            entry.update({"class": None, "name": module._original_name, "unit": self.place_of(module._unit),
                           "container": None if container is None else container.__name__,
                           "methods": {name: self.entry(name, each) for name, each in module._scripts.items()},
                           "attributes": {name: value for name, value in attributes.items() if is_plain(value)},
@@ -135,8 +152,8 @@ class Writer:
             functions = {name: f"torch.{vocabulary.paths()[id(value)]}" for name, value in attributes.items()
                          if id(value) in vocabulary.paths()}
             odd = [name for name, value in attributes.items() if name not in functions and not is_plain(value)]
-            if odd or module._hooks is not None:
-                raise RuntimeError(f"jit.save: {type(module).__name__} holds what no file can: {', '.join(odd) or 'hooks'}")
+            if odd:
+                raise RuntimeError(f"jit.save: {type(module).__name__} holds what no file can: {', '.join(odd)}")
             entry.update({"class": type(module).__name__, "functions": functions,
                           "attributes": {name: value for name, value in attributes.items() if name not in functions}})
         entry["children"] = {name: self.add(child) for name, child in module._modules.items()}

@@ -393,6 +393,33 @@ def deleting(x):
     return z
 
 
+def lower(self, input: tuple[torch.Tensor]):
+    if bool(input[0].sum() > 8):
+        return input[0] / 8
+    return input[0]
+
+
+def doubled(self, input: tuple[torch.Tensor], output: torch.Tensor):
+    if bool(input[0].sum() > 2):
+        return output * 2
+    return output
+
+
+class Hooked(nn.Module):
+    """With hooks of its own, of a module that is a script, and of one that is not, below it."""
+
+    def __init__(self, deep=True):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.inner = Hooked(deep=False) if deep else nn.Identity()
+        for module in (self, self.layer):
+            module.register_forward_pre_hook(lower)
+            module.register_forward_hook(doubled)
+
+    def forward(self, x):
+        return self.inner(self.layer(x)) + x
+
+
 FLOATS = (0.5, 2.0, 0.0, -1.0, -0.0, 2.5, -3.5, 1e17, math.inf, -math.inf, math.nan)
 INTS = (0, 1, -1, 7, -7, 2, 1 << 53, (1 << 53) + 1, -(1 << 40) - 3)
 ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (nested, vectors(20, (1, 0), (1, -0.05), (1, -0.3), (1, -1))),
@@ -413,7 +440,8 @@ ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (n
         (Decoder, [(torch.rand(1, 16) * 4 - 2, start, most) for start in (0, 3, 9) for most in (0, 1, 20, 21)] + [(torch.rand(1, 16), 11, 2)]),
         (beams, [(torch.randn(8, 4, 6).log_softmax(2), n) for n in (8, 0, 3, 9)]), (sorting, vectors(12, (1, 0), (-1, 0))),
         (named, vectors(4, (1, 0.1), (9, 9))), (forking, [(x, n) for (x,) in vectors(3, (1, 0.1), (1, 0.5)) for n in (2, 3)]), (several, [(torch.rand(3, 2), n) for n in (2, -1, 0, 3, 5, 7)]),
-        (Layers, [(torch.rand(2, 3, 16, 16) * k,) for k in (1, 3)]), (Halting, [(torch.rand(100, 96) * k - 1,) for k in (1, 0.1, 5)])]
+        (Layers, [(torch.rand(2, 3, 16, 16) * k,) for k in (1, 3)]), (Halting, [(torch.rand(100, 96) * k - 1,) for k in (1, 0.1, 5)]),
+        (Hooked, [(torch.rand(2, 4) * k,) for k in (1, -1, 9)])]
 
 
 @pytest.mark.parametrize(("function", "inputs"), ROWS, ids=lambda each: getattr(each, "__name__", ""))

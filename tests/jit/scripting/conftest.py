@@ -7,11 +7,10 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
-    """The programs with PyTorch in the place of this package."""
+def theirs(request, tmp_path_factory):
+    """The programs of a test's module with PyTorch in the place of this package."""
     pytest.importorskip("torch")
-    import scriptprograms as programs
-    text = Path(programs.__file__).read_text().replace("import numtorch as torch", "import torch").replace("from numtorch", "from torch")
+    text = Path(request.module.programs.__file__).read_text().replace("import numtorch as torch", "import torch").replace("from numtorch", "from torch")
     path = tmp_path_factory.mktemp("programs") / "their_programs.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location("their_programs", path)

@@ -9,6 +9,7 @@ from ....nn.modules.container import ModuleDict
 from .. import vocabulary
 from ..forking import forked, wait
 from ..grammar import dotted
+from ..hooks import check_call, result_of_call
 from ..kinds import (
     ANY,
     BOOL,
@@ -106,15 +107,14 @@ class Calling(Members, Effects):
         given, keywords, kinds = self._arguments(node)
         results = []
         for module in kind.of:
-            script = self.unit.method(module, "forward")
-            if script is not None:
-                if script.arguments is not None:
-                    self._check_arguments(node, script, kinds)
-                results.append(script.result)
-            elif vars(module).get("_scripts") is not None:
+            script, result = self.unit.method(module, "forward"), result_of_call(module, self.unit)
+            if result is None:
                 self.refuse(node, f"{said(module)} has no forward")
-            else:
-                results.append(vocabulary.said_result(type(module).forward))
+            if script is not None and script.arguments is not None:
+                self._check_arguments(node, script, kinds)
+            if kinds is not None:
+                check_call(self, node, module, *kinds)
+            results.append(result)
         return ast.Call(made, given, keywords), common(results) if results else ANY
 
     def _arguments(self, node):
