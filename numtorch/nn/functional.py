@@ -131,9 +131,13 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
     out = reductions.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
                          .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
                          unsqueeze(input2, -2)), -1)
-    if bias is not None:
-        _layout_of("bilinear", bias, "bias", 4)
-    return out if bias is None else out + bias
+    if bias is None:
+        return out
+    layout = _layout_of("bilinear", bias, "bias", 4)
+    if layout.shape[:1] != weight.layout.shape[:1]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {list(layout.shape)} but expected "
+                           f"[{weight.layout.shape[0]}]")
+    return out + bias
 
 
 # ---------------------------------------------------------------- older names

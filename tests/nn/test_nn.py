@@ -399,6 +399,21 @@ def test_linear_with_a_vector():
         nn.functional.linear(x, w.expand(1, 1, 3))
 
 
+@pytest.mark.parametrize("rows", [(2,), (), (3, 2), (0,)])
+@pytest.mark.parametrize("shape", [(4,), (1,), (), (1, 4), (2, 4), (2, 1), (1, 1), (3, 2, 4), (5,), (3, 4), (0, 4)])
+def test_linear_takes_a_bias_that_broadcasts_to_its_result(rows, shape):
+    x, w, bias = leaf(values(*rows, 3)), leaf(values(4, 3)), leaf(values(*shape))
+    if len(shape) > len(rows) + 1 or any(have not in (1, want) for have, want in zip(shape[::-1], (4, *rows[::-1]))):
+        with pytest.raises(RuntimeError, match="expand"):
+            nn.functional.linear(x, w, bias)
+        return
+    out = nn.functional.linear(x, w, bias)
+    np.testing.assert_allclose(out.detach().numpy(), x.detach().numpy() @ w.detach().numpy().T + bias.detach().numpy())
+    assert torch.autograd.gradcheck(nn.functional.linear, [x, w, bias])
+    with pytest.raises(RuntimeError, match="same dtype"):
+        nn.functional.linear(x, w, bias.detach().float())
+
+
 def test_parameters_stay_real():
     with pytest.raises(RuntimeError, match="must be floating point or complex"):
         nn.Linear(2, 2).type(torch.int64)

@@ -12,7 +12,7 @@ from ..memory.copies import contiguous
 from ..memory.resize import into_exactly
 from ..pointwise import arithmetic
 from ..reduce.reduce_op import SUM
-from ..shape.views import reshape, transpose
+from ..shape.views import expand, reshape, transpose
 
 LINEAR = Primitive("linear", samples=("T[2, 3], T[4, 3], T[4];", "T[2, 3], T[4, 3], None;"))
 _plan_for = LINEAR.plans.get                             # looked up once: a thirtieth of a small call
@@ -69,7 +69,7 @@ def linear(input, weight, bias=None, *, out=None) -> Tensor:
     Args:
         input: (*, in_features).
         weight: (out_features, in_features), or (in_features).
-        bias: (out_features) or (), or None.
+        bias: (out_features), anything that broadcasts to the result, or None.
         out: a tensor to write the result to.
 
     Returns:
@@ -114,11 +114,16 @@ def _again(plan, input: Tensor, weight: Tensor, bias: Tensor | None):
 
 
 def _first_call(input, weight, bias):
-    """A call without a plan: of a vector as weight by another op, of rows that do not follow each other on a copy."""
+    """A call without a plan: of a vector as weight by another op, of a bias that is no row in two steps, of rows that do not
+    follow each other on a copy."""
     if isinstance(input, Tensor) and isinstance(weight, Tensor):
         if weight.layout.ndim == 1:
             out = matmul(input, weight)
             return out if bias is None else arithmetic.add(out, bias)
+        if isinstance(bias, Tensor) and bias.layout.shape != weight.layout.shape[:1]:
+            check_operands("linear", input.layout, bias.layout)
+            out = linear(input, weight)
+            return arithmetic.add(out, expand(bias, out.layout.shape))
         if input.layout.ndim != 2 and not input.layout.contiguous:
             return linear(contiguous(input), weight, bias)
     return miss(LINEAR, (input, weight, bias))
