@@ -10,7 +10,7 @@ from ..ops.core.status import has_values
 from ..ops.creation.fill import full_like
 from ..ops.loss import cross_entropy as crossentropy
 from ..ops.loss import elementwise_losses
-from ..ops.loss.elementwise_losses import legacy_reduction, paired_loss, reduced, reduced_terms
+from ..ops.loss.elementwise_losses import expect_within, legacy_reduction, paired_loss, reduced, reduced_terms
 from ..ops.pointwise.arithmetic import div, mul, square, sub
 from ..ops.pointwise.bounds import clamp_low
 from ..ops.reduce import reductions
@@ -299,7 +299,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
 
     Args:
         input: of any shape.
-        target: of that shape, 1 and -1.
+        target: 1 and -1, of that shape or one that broadcasts to it.
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
@@ -308,12 +308,15 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
 
     Raises:
         ValueError: an unknown reduction.
+        RuntimeError: a target that does not broadcast to the input's shape.
 
     Example:
         >>> import numtorch as torch
         >>> torch.nn.functional.soft_margin_loss(torch.tensor([0., 100.]), torch.tensor([1., -1.]), reduction="none")
         tensor([  0.6931, 100.0000])
     """
+    layout_of("soft_margin_loss", input)
+    expect_within(input, target)
     return reduced_terms(elementwise_losses.soft_margin_terms, input, target, legacy_reduction(size_average, reduce, reduction))
 
 
@@ -358,7 +361,7 @@ def _variances(input, var):
     if has_values(var) and (var < 0).any().item():
         raise ValueError("var has negative entry/entries")
     shape, wanted = var.layout.shape, input.layout.shape
-    if shape == wanted or shape == (*wanted[:-1], 1):
+    if shape == wanted or (len(shape) == len(wanted) and shape == (*wanted[:-1], 1)):
         return var
     if shape != wanted[:-1]:
         raise ValueError("var is of incorrect size")

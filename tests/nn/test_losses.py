@@ -97,6 +97,8 @@ LOSS_ERRORS = [
     (lambda: F.binary_cross_entropy(torch.tensor([2.0]), torch.tensor([1.0])), RuntimeError, "between 0 and 1"),
     (lambda: F.binary_cross_entropy_with_logits(torch.zeros(2), torch.zeros(3)), ValueError, "must be the same as input size"),
     (lambda: F.binary_cross_entropy(torch.tensor([1.0]), torch.tensor([2.0])), RuntimeError, "elements of target should be"),
+    (lambda: F.binary_cross_entropy(torch.zeros(3), torch.zeros(3), torch.ones(2, 3)), RuntimeError, "match the broadcast shape"),
+    (lambda: F.soft_margin_loss(torch.zeros(3), torch.zeros(2, 3)), RuntimeError, "match the broadcast shape"),
     (lambda: F.mse_loss(torch.zeros(2), torch.zeros(2), weight=torch.ones(1)), ValueError, "must have the same size"),
     (lambda: F.gaussian_nll_loss(torch.zeros(2, 3), torch.zeros(2, 3), torch.ones(3)), ValueError, "var is of incorrect size"),
     (lambda: F.gaussian_nll_loss(torch.zeros(2), torch.zeros(2), -1.0), ValueError, "var has negative"),

@@ -45,17 +45,24 @@ def _check_scores(name, shape, kind, weight):
 def _check_classes(name, layout, target, weight):
     """Raise, as PyTorch words it, for scores and class indices that do not go together."""
     shape, wanted = layout.shape, target.shape
+    _check_batch(shape, wanted)
     _check_scores(name, shape, layout.dtype, weight)
     if target.dtype is not int64 and target.dtype is not uint8:
         words = "expected scalar type Long but found" if target.dtype.category >= 2 else \
             "expected target dtype to be Long or Byte, but got"
         raise RuntimeError(f"{words} {target.dtype.title} ({name}: class indices). Convert it with target.long()")
-    if len(shape) == 1 and wanted != ():
+    if len(shape) == 1 and wanted not in ((), (1,)):
+        if len(wanted) == 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {wanted[0]}")
         raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(wanted)})")
-    if len(shape) > 1 and shape[0] != (wanted[0] if wanted else None):
-        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 1}).")
     if len(shape) > 1 and shape[2:] != wanted[1:]:
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}")
+
+
+def _check_batch(shape, wanted):
+    """Raise ValueError where scores and targets are of different numbers of examples."""
+    if len(shape) > 1 and shape[0] != (wanted[0] if wanted else None):
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 0}).")
 
 
 class _Plan:
@@ -104,8 +111,12 @@ def _plan_cross_entropy(layout, target, weight, ignored, reduction, smoothing):
     if not 0.0 <= smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
     if target.dtype.category < 2:
+        if target.shape == layout.shape and layout.ndim:
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype.title}")
         _check_classes("cross_entropy", layout, target, weight)
         return _Plan("classes", layout, target, weight, ignored, reduction, smoothing)
+    if target.shape != layout.shape:
+        _check_batch(layout.shape, target.shape)
     _check_scores("cross_entropy", layout.shape, layout.dtype, weight)
     if target.shape != layout.shape:
         if target.ndim == layout.ndim - 1:

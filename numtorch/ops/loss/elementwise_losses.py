@@ -181,18 +181,30 @@ def reduced_terms(function, x, y, reduction: str, weight=None, option=None) -> T
 
 
 # ---------------------------------------------------------------- targets of the same shape
+def expect_within(input, *others):
+    """Raise RuntimeError where a loss's terms would not have its input's shape, since what is combined with it does not broadcast
+    to that. Others that are no tensors are left out."""
+    shape = input.layout.shape
+    for other in others:
+        if isinstance(other, Tensor) and other.layout.shape != shape:
+            wider = broadcast_shapes(other.layout.shape, shape)
+            if wider != shape:
+                raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(wider)}")
+
+
 def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") -> Tensor:
     """-(y log p + (1 - y) log(1 - p)) of probabilities p (input) and y (target).
 
     Raises:
         ValueError: shapes differ.
-        RuntimeError: an element of the input or of the target is outside [0, 1].
+        RuntimeError: an element of the input or of the target is outside [0, 1], or a weight that does not broadcast to it.
     """
     if layout_of("binary_cross_entropy", input).shape != layout_of("binary_cross_entropy", target, "target", 2).shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          f"Please ensure they have the same size.")
     for name, given in (("input", input), ("target", target)):
         check_probabilities(given, f"all elements of {name} should be between 0 and 1")
+    expect_within(input, weight)
     return reduced_terms(binary_cross_entropy_terms, input, target, reduction, weight)
 
 
@@ -201,6 +213,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str 
     name = "binary_cross_entropy_with_logits"
     if layout_of(name, input).shape != layout_of(name, target, "target", 2).shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    expect_within(input, weight, pos_weight)
     if pos_weight is None:
         return reduced_terms(logistic_terms, input, target, reduction, weight)
     softened = logistic_terms(input, 1)                  # (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0))

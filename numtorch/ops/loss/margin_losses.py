@@ -51,12 +51,12 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     """
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    rows, classes, single = _classes("multi_margin_loss", input, target)
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
     if weight is not None and weight.layout.ndim != 1:
         raise ValueError("weight must be one-dimensional")
-    if classes.layout.numel != rows.layout.shape[0]:
+    rows, classes, _ = _classes("multi_margin_loss", input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if target.layout.ndim > 1 or classes.layout.numel != rows.layout.shape[0]:
         raise RuntimeError(f"inconsistent target size, expected {rows.layout.shape[0]} but got {list(target.layout.shape)}")
     if weight is not None and weight.layout.numel != rows.layout.shape[1]:
         raise RuntimeError(f"inconsistent weight size, expected {rows.layout.shape[1]} but got {list(weight.layout.shape)}")
@@ -67,7 +67,7 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
         terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
     others = replace_where(terms, eq(arange(rows.layout.shape[1], device=rows.layout.device), classes), 0)
     result = others.sum(1) / rows.layout.shape[1]
-    return reduced(result.squeeze(0) if single else result, reduction)
+    return reduced(result if target.layout.ndim else result.squeeze(0), reduction)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -95,7 +95,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     rows, classes, single = _classes("multilabel_margin_loss", input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
-    if classes.layout.shape != rows.layout.shape:
+    if classes.layout.shape != rows.layout.shape or (single and target.layout.ndim > 1):
         raise RuntimeError(f"inconsistent target size: {list(target.layout.shape)} for input of size: {list(input.layout.shape)}")
     given = (classes < 0).cumsum(1) == 0
     count = rows.layout.shape[1]
@@ -111,17 +111,18 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     """-(y log sigmoid(x) + (1 - y) log sigmoid(-x)), the mean over classes: binary cross entropy for each class on its own.
 
     Args:
-        input: x, scores (N, C) or (C).
+        input: x, scores (*, C).
         target: y, 0 and 1, of the same shape.
         weight: a factor for each class, (C); 1 when None.
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" over the batch, or "none".
 
     Returns:
-        A 0-dim tensor; with "none" (N) or ().
+        A 0-dim tensor; with "none" (*).
 
     Raises:
         ValueError: an unknown reduction.
+        IndexError: an input without dimensions.
 
     Example:
         >>> import numtorch as torch
@@ -129,4 +130,6 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
         tensor(0.3466)
     """
     terms = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    return reduced((terms if weight is None else terms * weight).mean(-1), legacy_reduction(size_average, reduce, reduction))
+    count = input.size(-1)                               # the input's dimension, also where the others have more of them
+    losses = (terms if weight is None else terms * weight).sum(input.layout.ndim - 1) / count
+    return reduced(losses, legacy_reduction(size_average, reduce, reduction))
