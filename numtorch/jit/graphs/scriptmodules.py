@@ -9,6 +9,7 @@ from typing import Any
 
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
+from ...ops.core.late import later
 from ...ops.core.primitive import is_ours
 from ...serialization import save as save_file
 from .graph import Graph
@@ -110,9 +111,6 @@ class listed_method:
         return types.MethodType(self.function, module) if listed is None else listed
 
 
-finishing: list = []                                     # what is done with objects of users' subclasses (scripting/scripts.py)
-
-
 class ScriptModule(Module):
     """A module that runs a graph, with the parameters, buffers and submodules' names of the one that was traced.
 
@@ -136,9 +134,8 @@ class ScriptModule(Module):
         @functools.wraps(begin)
         def made(self, *args, **kwargs):
             begin(self, *args, **kwargs)
-            if type(self) is cls:
-                for finish in finishing:
-                    finish(self)
+            if type(self) is cls and "finish_script" in later:            # else no method is under a decorator of scripts
+                later["finish_script"](self)
         cls.__init__ = made  # type: ignore[method-assign]
 
     @property
@@ -220,10 +217,14 @@ class ScriptModule(Module):
     def __deepcopy__(self, memo):
         new = memo[id(self)] = type(self).__new__(type(self))
         for name, value in vars(self).items():
-            vars(new)[name] = None if name == "_program" else {} if name == "_methods" else copy.deepcopy(value, memo)
-        new._program = None if self._program is None else self._program.copied(new, memo)
-        new._methods = {name: program.copied(new, memo) for name, program in self._methods.items()}
+            vars(new)[name] = value if name in ("_program", "_methods") else copy.deepcopy(value, memo)
+        new._copy_programs(memo)
         return new
+
+    def _copy_programs(self, memo):
+        """Have a deep copy, which has the programs of the other, run them over its own tensors."""
+        self._program = None if self._program is None else self._program.copied(self, memo)
+        self._methods = {name: program.copied(self, memo) for name, program in self._methods.items()}
 
     def __reduce__(self):
         raise RuntimeError("jit: a traced module is written by its `save` and read by `jit.load`, not pickled")

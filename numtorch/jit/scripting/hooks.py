@@ -106,7 +106,7 @@ def result_of_call(module: Module, unit: Any) -> Kind | None:
         RuntimeError: a hook does not fit; it names its line.
     """
     forward = unit.method(module, "forward")
-    if forward is None and "_scripts" in vars(module):
+    if forward is None and "_scripts" in vars(module) and module._program is None:
         return None
     result = said_result(type(module).forward) if forward is None else forward.result
     takes = ANY if getattr(forward, "arguments", None) is None else tuple_of(*[kind for _, kind in forward.arguments])

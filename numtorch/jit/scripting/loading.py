@@ -8,6 +8,7 @@ from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
 from ..graphs import scriptmodules
+from ..graphs.programs import program_of
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import enumerations, formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
@@ -37,6 +38,14 @@ def from_content(content: dict) -> Any:
     for made, entry in zip(modules, content["modules"]):
         for name, child in entry.get("children", {}).items():
             made._modules[_name(name)] = None if child is None else modules[child]
+    for made, entry in zip(modules, content["modules"]):
+        held = dict([*made.named_parameters(), *made.named_buffers()]) if "programs" in entry else {}
+        for name, each in entry.get("programs", {}).items():
+            program = program_of(each, held, from_content, made)
+            if name == "forward":
+                made._program = program
+            else:
+                made._methods[_name(name)] = program
     _all_ready(units)
     for made, entry in zip(modules, content["modules"]):
         if isinstance(made, ScriptedModule):

@@ -4,16 +4,19 @@ from __future__ import annotations
 import copy
 import functools
 import types
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
+from ...ops.core.late import provide
 from ...ops.core.primitive import is_ours
 from ...tree import tensors_in
-from ..graphs.scriptmodules import ScriptFunction, ScriptModule
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule, over_the_same
 from . import vocabulary
 from .hooks import read_hooks, result_of_call
 from .keeping import all_scripts
 from .kinds import annotations_of, said_kind
+from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
 from .vocabulary import CONTAINERS, OWN, is_plain
 from .writing import Writer
@@ -100,15 +103,12 @@ class ScriptedModule(ScriptModule):
             self.__class__ = class_of(container, names)
 
     @property
-    def graph(self) -> Any:
-        return self._scripts["forward"].graph
-
-    @property
     def code(self) -> str:
-        return "\n".join(script.code for script in self._scripts.values() if isinstance(script, Script))
+        scripts = [each.code for each in self._scripts.values() if isinstance(each, Script)]
+        return "\n".join(filter(None, [super().code, *scripts]))
 
     def _listed(self, name):
-        return self._bound(name) if name in self._scripts else None
+        return self._bound(name) if name in self._scripts else super()._listed(name)
 
     def _has_graphs(self):
         script = self._scripts.get("forward")
@@ -235,7 +235,8 @@ def _copied(module, memo):
     for name, value in vars(module).items():
         if name in vars(module).get("_plain", ()):       # also what a call left there
             memo.update({id(each): each.detach().clone() for each in tensors_in(value) if not each.is_leaf})
-        vars(new)[name] = value if name in ("_scripts", "_unit") else copy.deepcopy(value, memo)
+        vars(new)[name] = value if name in ("_scripts", "_unit", "_program", "_methods") else copy.deepcopy(value, memo)
+    new._copy_programs(memo)
     return new
 
 
@@ -254,12 +255,53 @@ def convert(module: Module, unit: Unit) -> ScriptModule:
         if origin is None:
             continue
         methods = ["forward"] if type(origin).forward is not Module.forward else []
-        methods += [name for name in dir(type(origin)) if getattr(getattr(type(origin), name, None), MODIFIER, None) == "export"]
-        for name in dict.fromkeys([*methods, *_properties(type(origin))]):
+        for name in dict.fromkeys([*methods, *_exports(type(origin)), *_properties(type(origin))]):
             unit.method(new, name)
     for new in made.values():
         result_of_call(new, unit)
     return result if isinstance(result, ScriptModule) else LibraryModule(result)
+
+
+def _exports(kind):
+    """The names of a class's methods that are scripts although `forward` does not call them."""
+    return [name for name in dir(kind) if getattr(getattr(kind, name, None), MODIFIER, None) == "export"]
+
+
+@provide
+def exported_scripts(module: Module, traced: Iterable[str]) -> ScriptModule | None:
+    """What a trace of a module is where methods of it, or of one below it, are under `@jit.export`: a module that has these as
+    scripts, and no programs yet. None where there are no such methods.
+
+    Args:
+        module: it. Modules below it that are scripts already become copies over the same tensors.
+        traced: the names of its methods that are traced.
+
+    Raises:
+        RuntimeError, NotSupportedError: one is no script, or calls what is traced.
+    """
+    if not any(_exports(type(each)) for each in module.modules() if not isinstance(each, ScriptModule)):
+        return None
+    unit, made = Unit(), {}
+    result = _shell(module, unit, made)
+    vars(result).pop("_hooks", None)                     # which are traced
+    for new in list(made.values()):
+        origin = unit.origins.get(id(new))
+        for name in () if origin is None else _exports(type(origin)):
+            if new is not result or name not in traced:
+                unit.method(new, name)
+        new._modules.update((name, over_the_same(child)) for name, child in new._modules.items()
+                            if isinstance(child, ScriptModule) and id(child) not in unit.origins)
+    unit.check_classes()
+    calls = [name for name in traced if name in vars(result).get("_scripts", ())]
+    if calls:
+        raise NotSupportedError(f"jit.trace: a method of {type(module).__name__} under @jit.export calls {calls[0]}, which is "
+                                f"traced")
+    if isinstance(result, ScriptModule):
+        return result
+    root = ScriptModule()
+    vars(root).update({name: vars(result)[name] for name in OWN & vars(result).keys()})
+    root._original_name = type(module).__name__
+    return root
 
 
 def _properties(kind):

@@ -7,7 +7,8 @@ import types
 from typing import Any
 
 from ...nn.modules.module import Module
-from ..graphs.scriptmodules import ScriptFunction, ScriptModule, finishing, listed_method
+from ...ops.core.late import provide
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule, listed_method
 from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .modules import ScriptedFunction, ScriptedModule, convert
@@ -213,8 +214,13 @@ def script_method(fn: Any) -> Any:
     return export(fn)
 
 
-def _finish(module):
-    """Have an object be a script, of whose methods those that are none stay Python."""
+@provide
+def finish_script(module: ScriptModule) -> None:
+    """Have an object of a user's class be a script, of whose methods those that are none stay Python.
+
+    Args:
+        module: it.
+    """
     kind = type(module)
     origin: Any = kind.__new__(kind)
     vars(origin).update(vars(module))
@@ -230,6 +236,3 @@ def _runner(name):
         raise NotImplementedError
     run.__name__ = name
     return listed_method(run)                            # what runs is the object's script of this name
-
-
-finishing.append(_finish)

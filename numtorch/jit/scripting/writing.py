@@ -147,6 +147,10 @@ class Writer:
                                          if not is_plain(value)},
                           "functions": dict(module._functions),
                           "declared": {name: str(kind) for name, kind in module._declared.items()}})
+            programs = {**({} if module._program is None else {"forward": module._program}), **module._methods}
+            if programs:
+                held = dict([*module.named_parameters(), *module.named_buffers()])
+                entry["programs"] = {name: program.content(held) for name, program in programs.items()}
         else:
             attributes = {name: value for name, value in own.items() if name not in OWN}
             functions = {name: f"torch.{vocabulary.paths()[id(value)]}" for name, value in attributes.items()

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...func.modules import replaced
 from ...nn.modules.module import Module
+from ...ops.core.late import later
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...testing import assert_close
@@ -43,7 +44,8 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         example_kwarg_inputs: arguments by name, which become positional ones.
 
     Returns:
-        A function, or a module with the parameters of `func`, which has `graph`, `code` and `save`.
+        A function, or a module with the parameters of `func`, which has `graph`, `code` and `save`. Methods of a module under
+        `@jit.export` are scripts of it.
 
     Raises:
         AttributeError: another method of a module, which `trace_module` takes.
@@ -70,7 +72,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         raise RuntimeError("Tracing can't be nested: trace before, and call what that returns")
     args = _arguments(func, example_inputs, example_kwarg_inputs)
     if isinstance(func, Module):
-        traced: Any = _module(func)
+        traced: Any = _module(func, ("forward",))
         traced._program = _method(func, func, traced, args)
     else:
         names = _parameters_of(func)
@@ -119,7 +121,7 @@ def trace_module(mod: Module, inputs: dict, optimize: Any = None, check_trace: b
                         f"{sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__}")
     if is_tracing():
         raise RuntimeError("Tracing can't be nested: trace before, and call what that returns")
-    traced = _module(mod)
+    traced: Any = _module(mod, inputs)
     for name, example in inputs.items():
         call = mod if name == "forward" else getattr(mod, name)
         args = _arguments(call, None, example) if example_inputs_is_kwarg else _tuple(example)
@@ -134,13 +136,15 @@ def trace_module(mod: Module, inputs: dict, optimize: Any = None, check_trace: b
     return traced
 
 
-def _module(func):
+def _module(func, methods):
     """What will have the programs of a module's methods: its tensors and scripts, in the same modes."""
     for module in func.modules():
         if module._hooks is not None and (module._backward_hooks or module._backward_pre_hooks):
             raise RuntimeError(f"Modules that have backward hooks assigned can't be compiled: {module}: a graph has no modules "
                                "whose gradients a hook could be given")
-    traced = module_of(_held_by(func), type(func).__name__, scripts_below(func))
+    traced = later["exported_scripts"](func, methods) if "exported_scripts" in later else None         # else nothing is exported
+    if traced is None:
+        traced = module_of(_held_by(func), type(func).__name__, scripts_below(func))
     traced.training = func.training
     for name, module in traced.named_modules():
         if name:

@@ -350,7 +350,7 @@ class Calling(Members, Effects):
                 if script.arguments is not None:
                     self._check_arguments(node, script, kinds)
                 results.append(script.result)
-            elif vars(module).get("_scripts") is None and name == "forward":
+            elif name == "forward" and (vars(module).get("_scripts") is None or module._program is not None):
                 results.append(vocabulary.said_result(type(module).forward))
             elif isinstance(module, ModuleDict) and name in ("keys", "values", "items"):
                 each = common([kind_of(child) for child in module.values()]) if len(module) else Kind("Module")
