@@ -296,7 +296,7 @@ def eig(A, *, out=None) -> Eig:
         >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
         tensor([2.+0.j, 3.+0.j])
     """
-    return into_all(out, Eig(*_eig(A)))
+    return into_all("linalg_eig", out, Eig(*_eig(A)))
 
 
 @EIG.planned

@@ -78,7 +78,7 @@ def geqrf(input, *, out=None) -> Geqrf:
         >>> torch.allclose(torch.orgqr(a, tau) @ a.triu(), x, atol=1e-5)
         True
     """
-    return into_all(out, Geqrf(*_geqrf(input)))
+    return into_all("geqrf", out, Geqrf(*_geqrf(input)))
 
 
 @GEQRF.planned

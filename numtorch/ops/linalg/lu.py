@@ -18,7 +18,7 @@ from ..index.gather_scatter import gather
 from ..index.triangles import tril, triu
 from ..memory.assign import filled
 from ..memory.copies import clone, contiguous, to_dtype
-from ..memory.resize import into, into_all_exactly, into_exactly
+from ..memory.resize import check_outs, into, into_all_exactly, into_exactly
 from ..pointwise.functions import where
 from ..shape.join import cat
 from ..shape.slicing import narrow
@@ -384,7 +384,10 @@ def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Te
     """
     check_truths("lu", pivot=pivot)
     results = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
-    return results if out is None else tuple(into(o, to_dtype(r, o.layout.dtype)) for o, r in zip(out, results))
+    if out is None:
+        return results
+    check_outs("lu", out, len(results))
+    return tuple(into(o, to_dtype(r, o.layout.dtype)) for o, r in zip(out, results))
 
 
 method(old_lu_solve, "lu_solve")

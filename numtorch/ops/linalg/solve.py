@@ -14,7 +14,7 @@ from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye, zeros_like
 from ..index.triangles import tril, triu
-from ..memory.resize import into, into_all_exactly, into_exactly
+from ..memory.resize import check_outs, into, into_all_exactly, into_exactly
 from ..pointwise.complexparts import complex as complex_of
 from ..pointwise.complexparts import imag
 from ..pointwise.elementary import log
@@ -388,6 +388,7 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
                    s if driver in ("gelss", "gelsd") else s.new_empty((0,)))
     if out is None:
         return solved
+    check_outs("lstsq", out, len(solved))
     return Lstsq(*[into(o, r) for o, r in zip(out[:2], solved)],
                  *[into_exactly("lstsq", o, r) for o, r in zip(out[2:], solved[2:])])
 

@@ -240,11 +240,28 @@ def into_exactly(name, out, result, *inputs):
     return into(out, result)
 
 
-def into_all(out, results):
+def check_outs(name, out, count) -> None:
+    """Raise TypeError where `out` is no tuple or list of as many tensors as there are results: the rows of a tensor are none."""
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    if len(out) != count:
+        raise TypeError(f"{name}(): expected tuple of {count} elements but got {len(out)} (argument 'out')")
+    for index, each in enumerate(out):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"{name}(): expected Tensor as element {index} in argument 'out', but got {type(each).__name__}")
+
+
+def into_all(name, out, results):
     """Several results, written to the tensors of `out` where they are given."""
-    return results if out is None else type(results)(*[into(o, r) for o, r in zip(out, results)])
+    if out is None:
+        return results
+    check_outs(name, out, len(results))
+    return type(results)(*[into(o, r) for o, r in zip(out, results)])
 
 
-def into_all_exactly(name, out, results):
-    """Several results, written to the tensors of `out` where they are given: of the very dtypes of the results."""
-    return results if out is None else type(results)(*[into_exactly(name, o, r) for o, r in zip(out, results)])
+def into_all_exactly(name, out, results, *inputs):
+    """Several results, written to the tensors of `out` where they are given, each as by `into_exactly`."""
+    if out is None:
+        return results
+    check_outs(name, out, len(results))
+    return type(results)(*[into_exactly(name, o, r, *inputs) for o, r in zip(out, results)])

@@ -7,7 +7,7 @@ from ..core.arguments import integer
 from ..core.operands import layout_of
 from ..creation.fill import empty
 from ..memory.conversion import to_dtype
-from ..memory.resize import into_exactly
+from ..memory.resize import check_outs, into_exactly
 from ..pointwise.elementary import rsqrt
 from ..pointwise.functions import add
 from ..reduce.reductions import var_mean
@@ -91,7 +91,10 @@ def native_batch_norm(input, weight: Tensor | None, bias: Tensor | None, running
     else:
         statistics = [empty((0,), dtype=input.layout.dtype, device=input.device) for _ in range(2)]
     results = result, *statistics
-    return results if out is None else tuple([into_exactly("native_batch_norm", o, t) for o, t in zip(out, results)])
+    if out is None:
+        return results
+    check_outs("native_batch_norm", out, len(results))
+    return tuple([into_exactly("native_batch_norm", o, t) for o, t in zip(out, results)])
 
 
 def _native_batch_norm_legit(input, weight: Tensor | None, bias: Tensor | None, *settings,

@@ -7,7 +7,7 @@ from ...tensor import Tensor, alias
 from ..core.arguments import check_several, check_truths
 from ..core.operands import layout_of
 from ..memory.copies import clone
-from ..memory.resize import into_exactly
+from ..memory.resize import check_outs, into_exactly
 from . import slicing, split, views
 
 
@@ -61,7 +61,10 @@ def copy_of(name, view, arguments, shown, several=False):
         result = view(input, *args, **kwargs)
         if several:
             copies = [clone(part, memory_format="contiguous_format") for part in result]
-            return tuple(copies if out is None else [into_exactly(copy.__name__, o, c) for o, c in zip(out, copies)])
+            if out is not None:
+                check_outs(copy.__name__, out, len(copies))
+                copies = [into_exactly(copy.__name__, o, c) for o, c in zip(out, copies)]
+            return tuple(copies)
         return into_exactly(copy.__name__, out, clone(result, memory_format="contiguous_format"))
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"

@@ -243,8 +243,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, axis=None, 
     """
     if axis is not None:
         dim = axis
-    result = _kthvalue(input, k, dim, keepdim)
-    return result if out is None else type(result)(*[into_exactly("kthvalue", o, r, input) for o, r in zip(out, result)])
+    return into_all_exactly("kthvalue", out, _kthvalue(input, k, dim, keepdim), input)
 
 
 # ---------------------------------------------------------------- medians
@@ -301,7 +300,7 @@ def _median_vjp(node, grad):
 
 def _median(name, along, input, dim, keepdim, skip_nan, out):
     if dim is not None:
-        return into_all(out, along(input, dim, keepdim))
+        return into_all(name, out, along(input, dim, keepdim))
     if out is not None:
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")
     return _median_of_all(input, skip_nan)

@@ -54,5 +54,29 @@ def test_one_of_each_family(name):
     assert found[0] == found[1] and casts in (None, found[1] is not None)
 
 
+SEVERAL = {
+    "aminmax": lambda t, x, out: t.aminmax(x, out=out), "mode": lambda t, x, out: t.mode(x, out=out),
+    "sort": lambda t, x, out: t.sort(x, out=out), "topk": lambda t, x, out: t.topk(x, 1, out=out),
+    "kthvalue": lambda t, x, out: t.kthvalue(x, 1, out=out), "max": lambda t, x, out: t.max(x, 0, out=out),
+    "median": lambda t, x, out: t.median(x, 0, out=out), "cummax": lambda t, x, out: t.cummax(x, 0, out=out),
+    "geqrf": lambda t, x, out: t.geqrf(x, out=out), "eig": lambda t, x, out: t.linalg.eig(x, out=out),
+    "eigh": lambda t, x, out: t.linalg.eigh(x, out=out), "slogdet": lambda t, x, out: t.linalg.slogdet(x, out=out),
+    "lstsq": lambda t, x, out: t.linalg.lstsq(x, x, out=out), "unbind_copy": lambda t, x, out: t.unbind_copy(x, out=out),
+    "native_batch_norm": lambda t, x, out: t.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5, out=out),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("given", [lambda t: t.zeros(2, 2), lambda t: 5, lambda t: (t.zeros(0),), lambda t: [t.zeros(0)] * 7, lambda t: (t.zeros(0), 3)])
+def test_several_results_are_written_to_as_many_tensors(name, given):
+    """And never to the rows of one tensor."""
+    import numtorch
+    for library in (torch, numtorch):
+        x, out = library.tensor([[2.0, 1.0], [1.0, 3.0]]), given(library)
+        with pytest.raises((TypeError, RuntimeError), match="out|expected tuple|expected Tensor as"):
+            SEVERAL[name](library, x, out)
+        assert not isinstance(out, library.Tensor) or not out.any()
+
+
 def test_what_differs_on_purpose_is_there():
     assert {row[0] for row in ON_PURPOSE} <= set(ENTRIES)
