@@ -123,7 +123,7 @@ ABSENT = {
         ExternalStream get_stream_from_external get_sync_debug_mode set_sync_debug_mode default_generators"""),
     **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback PH ProxyableClassMeta"),
     **_rows(_SCRIPTS, "jit.", """
-        annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops CompilationUnit
+        annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops
         export_opnames ONNXTracedModule RecursiveScriptClass
         RecursiveScriptModule ScriptWarning TopLevelTracedModule TracedModule TracingCheckError
         jit_module_from_flatbuffer run_frozen_optimizations

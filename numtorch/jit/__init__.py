@@ -22,13 +22,14 @@ _PUBLIC = {
     "scripting.kinds": "annotate interface script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError",
     "native.exporting": "export_native", "files": "load save", "scripting.forking": "Future fork wait _fork _wait",
+    "scripting.texts": "CompilationUnit",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
-__all__ = ["Attribute", "Final", "Future", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule",
-           "TracerWarning", "UnsupportedNodeError", "annotate", "export", "export_native", "fork", "freeze", "ignore", "interface",
-           "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse", "save", "script", "script_if_tracing",
-           "script_method", "to_fx", "trace", "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "CompilationUnit", "Final", "Future", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction",
+           "ScriptModule", "TracerWarning", "UnsupportedNodeError", "annotate", "export", "export_native", "fork", "freeze",
+           "ignore", "interface", "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse", "save", "script",
+           "script_if_tracing", "script_method", "to_fx", "trace", "trace_module", "unused", "wait"]
 
 
 def is_scripting() -> bool:

@@ -16,6 +16,7 @@ writing      what a file holds of scripts
 modules      modules with scripted methods
 formulas     users' elementwise ops, which scripts call
 forking      `jit.fork` and `jit.wait`: calls whose results are asked for later
+texts        `jit.CompilationUnit`: functions of a text
 scripts      `jit.script` and its decorators, and classes of modules that are scripts from the start
 loading      scripts from what a file holds
 
