@@ -223,6 +223,8 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     else:
         array, kind, source_words, natural = _as_array(data)
     wanted = dtypes.as_dtype(dtype) if dtype is not None else natural
+    if wanted is natural is int64 and type(data) in _PLAIN and array.dtype.kind in "uf":     # ints beyond int64
+        raise ValueError("Overflow when unpacking long long")
     if wanted.category == 1 and array.size and type(data) in _PLAIN and (
             array.dtype.kind == "f" or (array.dtype.kind in "iu" and wanted is not int64)):
         for value in (array.min(), array.max()):
@@ -243,7 +245,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
 
 
 _TENSORS, _PLAIN = {Tensor}, (list, tuple, int, float)
-_FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
+_FORMATS = {"float32": "f", "float64": "d", "int64": "q", "uint64": "Q", "bool": "?"}
 _CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2, frozenset(): 2}
 
 
@@ -346,13 +348,18 @@ def _as_array(data):
         if hasattr(data, "__array_interface__") and not hasattr(data, "__len__"):         # an image, say
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}: tensor expected numbers or sequences of them; "
                                f"from_numpy(numpy.array(x)) takes what NumPy reads")
-        if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-            raise ValueError("Overflow when unpacking long long")
         default = dtypes.get_default_dtype()
-        natural = default if array.size == 0 else {"b": dtypes.bool_, "i": int64, "u": int64, "f": default,
-                                                   "c": default.to_complex()}[array.dtype.kind]
+        kinds = {"b": dtypes.bool_, "i": int64, "u": int64, "f": default, "c": default.to_complex()}
+        natural = default if array.size == 0 else kinds[array.dtype.kind]
+        if array.dtype.kind == "f" and _only_ints(data, array):
+            natural = int64
     kind = dtypes.from_numpy(array.dtype)
     return array, kind, array.dtype == kind.storage, natural
+
+
+def _only_ints(data, array) -> bool:
+    """Whether what NumPy reads as floats are ints: those of int64 and of uint64 have no other common dtype there."""
+    return bool((np.abs(array) >= 2.0 ** 63).any()) and all(isinstance(value, int) for value in np.asarray(data, object).ravel())
 
 
 def _unevenness(data) -> Exception | None:

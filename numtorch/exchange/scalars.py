@@ -17,6 +17,7 @@ from .values import READERS
 _WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), (), weak=True),
          float: Layout.of(float64, (), (), weak=True), complex: Layout.of(dtype.by_name["complex128"], (), (), weak=True)}
 NUMBERS = frozenset(_WEAK)
+_BEYOND_INT64 = Layout.of(dtype.by_name["uint64"], (), (), weak=True)
 recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
 
 
@@ -57,7 +58,7 @@ def number(value) -> Tensor | None:
     """A Python number as a weak 0-dim tensor, or None for what is not a number.
 
     Raises:
-        RuntimeError: an int that does not fit 64 bits.
+        OverflowError: an int that does not fit 64 bits.
     """
     kind = type(value)
     layout = _WEAK.get(kind)
@@ -75,7 +76,10 @@ def number(value) -> Tensor | None:
     if recent is not None:
         return recent
     if kind is int and not -1 << 63 <= value < 1 << 63:
-        raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}")
+        if not 0 <= value < 1 << 64:
+            words = "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+            raise OverflowError(f"{words}: {value}")
+        layout = _BEYOND_INT64
     out = kept(layout)
     parts = (value.real, value.imag) if kind is complex else (value,)
     for position, part in enumerate(parts):

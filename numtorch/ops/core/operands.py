@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 
 from ...devices import cpu
-from ...dtypes import dtype, get_default_dtype, promote_types
+from ...dtypes import dtype, get_default_dtype, int64, promote_types, uint64
 from ...exchange.construction import make
 from ...exchange.scalars import number
 from ...tensor import Tensor
@@ -27,6 +27,8 @@ def result_dtype(layouts) -> dtype:
         if layout.weak:
             if kind.category >= 2:
                 kind = get_default_dtype() if kind.category == 2 else get_default_dtype().to_complex()
+            elif kind is uint64:                         # an int that int64 cannot hold is an int64's bits
+                kind = int64
             weak = kind if weak is None else promote_types(weak, kind)
         elif layout.ndim:
             dims = kind if dims is None else promote_types(dims, kind)

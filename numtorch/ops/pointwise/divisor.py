@@ -9,7 +9,6 @@ import ctypes
 import functools
 
 from ...devices import cpu
-from ...dtypes import int64
 from ...exchange.scalars import check_fits
 from ...kernels.threads import Prepared
 from ..core.backends import kernels
@@ -72,13 +71,13 @@ def fitting(prepared, operands, dtype):
 
     Args:
         prepared: the op.
-        operands: which of its addresses are those of numbers, as int64.
+        operands: which of its addresses are those of numbers, each with how it is read there.
         dtype: of the integers.
     """
-    call, read = prepared.call, ctypes.c_int64.from_address
+    call = prepared.call
 
     def compute(*addresses):
-        for operand in operands:
+        for operand, read in operands:
             check_fits(read(addresses[operand]).value, dtype)
         call(*addresses)
     return Prepared(compute, prepared.descriptor, prepared.workspace, (prepared, compute))
@@ -86,9 +85,9 @@ def fitting(prepared, operands, dtype):
 
 def check_numbers(op, operands):
     """What `fitting` does, for a call on a device: Python's numbers are looked at while the host has them."""
-    numbers = [o for o in operands if o.layout.weak and o.layout.dtype is int64 and o.layout.device is cpu]
+    numbers = [o for o in operands if o.layout.weak and o.layout.dtype.category == 1 and o.layout.device is cpu]
     if numbers:
         compute, _ = op.promoted([o.layout for o in operands])
-        if compute.category == 1 and compute is not int64:
+        if compute.category == 1:
             for each in numbers:
                 check_fits(each.item(), compute)

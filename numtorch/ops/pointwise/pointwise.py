@@ -28,6 +28,7 @@ import numpy as np
 from ...devices import cpu
 from ...dtypes import bool_, float64, get_default_dtype, int64, promote_types
 from ...exchange.scalars import number
+from ...exchange.values import READERS
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
 from ...kernels.sources import compile_source
@@ -303,8 +304,9 @@ class PointwiseOp(Primitive):
         if self.divisor is not None:
             position = self.operands.index(self.divisor)
             prepared = checked(prepared, position, device, dtypes[position], out.shape, strides[position])
-        if self.numbers_must_fit and body_type is not int64:         # Python's numbers, of a dtype of fewer bits than they have
-            numbers = [i for i, layout in enumerate(layouts) if layout.weak and layout.dtype is int64]
+        if self.numbers_must_fit:                        # Python's numbers, of a dtype that may not hold them
+            numbers = [(i, READERS[layout.dtype.name].from_address) for i, layout in enumerate(layouts)
+                       if layout.weak and layout.dtype.category == 1 and layout.dtype is not body_type]
             prepared = fitting(prepared, numbers, body_type) if numbers else prepared
         return prepared
 

@@ -40,7 +40,8 @@ def _plan_limits(layout):
 @LIMITS.run
 def _limits(plan, x: Tensor):
     """The smallest and the largest of contiguous integers, as ints."""
-    return run_measuring(plan, x)
+    low, high = run_measuring(plan, x)
+    return (low, high) if x.layout.dtype.is_signed else (low % (1 << 64), high % (1 << 64))          # the words are int64
 
 
 @BINCOUNT.planned

@@ -73,7 +73,7 @@ def test_several_results_are_written_to_as_many_tensors(name, given):
     import numtorch
     for library in (torch, numtorch):
         x, out = library.tensor([[2.0, 1.0], [1.0, 3.0]]), given(library)
-        with pytest.raises((TypeError, RuntimeError), match="out|expected tuple|expected Tensor as"):
+        with pytest.raises((TypeError, RuntimeError), match=r"out|expected tuple|expected Tensor as"):
             SEVERAL[name](library, x, out)
         assert not isinstance(out, library.Tensor) or not out.any()
 
