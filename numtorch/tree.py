@@ -105,7 +105,7 @@ def _spread(prefix, form, leaves):
         leaves.append(prefix)
         return not parted
     if not parted:
-        leaves += [prefix] * _count(form)
+        leaves += [prefix] * count(form)
         return True
     kind, keys, forms = form
     if kind in registered:
@@ -117,8 +117,9 @@ def _spread(prefix, form, leaves):
     return all(_spread(p, f, leaves) for p, f in zip(prefix.values() if isinstance(prefix, dict) else prefix, forms))
 
 
-def _count(form):
-    return 1 if form is None else sum(map(_count, form[2]))
+def count(form) -> int:
+    """How many leaves a form has."""
+    return 1 if form is None else sum(map(count, form[2]))
 
 
 def shown(form) -> str:

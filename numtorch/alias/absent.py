@@ -121,7 +121,7 @@ ABSENT = {
         use_mem_pool"""),
     **_rows("streams of others and their errors are not watched; torch.cuda.Stream is", "cuda.", """
         ExternalStream get_stream_from_external get_sync_debug_mode set_sync_debug_mode default_generators"""),
-    **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback PH ProxyableClassMeta"),
+    **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback ProxyableClassMeta"),
     **_rows(_SCRIPTS, "jit.", """
         annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops
         export_opnames ONNXTracedModule RecursiveScriptClass

@@ -4,6 +4,7 @@ node               one call
 codegen            the text of a graph
 graph              calls in order
 proxy              what stands for a value while a function is traced
+structures         arguments that are structures, of which each leaf is one of the graph
 tracer             `symbolic_trace`
 graph_module       a module that runs a graph
 interpreter        a graph, run node by node; or made anew
@@ -16,11 +17,12 @@ from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
+from .structures import PH
 from .subgraph_rewriter import replace_pattern
 from .tracer import Tracer, symbolic_trace, wrap
 
-__all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect", "map_arg",
-           "replace_pattern", "symbolic_trace", "wrap"]
+__all__ = ["PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect",
+           "map_arg", "replace_pattern", "symbolic_trace", "wrap"]
 
 
 def __getattr__(name):

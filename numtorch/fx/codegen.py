@@ -143,6 +143,8 @@ class _Names:
 class CodeGen:
     """Writes a graph's `forward`. Subclasses say otherwise what it takes and returns."""
 
+    _body_transformer: Any = None                        # what makes other lines of those of the body (Graph.on_generate_code)
+
     # ------------------------------------------------------------ what subclasses may say
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
         """The line that begins the function.
@@ -211,6 +213,8 @@ class CodeGen:
                 ended = [used.name for used in done.get(node, [])] + ([] if node.users else [node.name])
                 end = f";  {' = '.join([*ended, 'None'])}" if ended else ""
                 lines.append(names.assignment(node, f"{node.name}{f' : {said}' if said else ''}") + end)
+        if self._body_transformer is not None:
+            lines = "".join(self._body_transformer([f"{line}\n" for line in lines])).splitlines()
         body = "\n".join(f"    {line}" for line in lines or ["pass"])
         return f"\n\n\n{self.gen_fn_def(list(arguments.values()), returned)}\n{body}\n    ", names.known
 

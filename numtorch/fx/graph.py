@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import copy
 import keyword
 import re
 import warnings
@@ -302,6 +303,34 @@ class Graph:
         """
         self._codegen = codegen
 
+    def on_generate_code(self, make_transformer: Callable) -> contextlib.AbstractContextManager:
+        """Have the lines of the text changed whenever it is written, from now on or while the context lasts that is returned.
+
+        Args:
+            make_transformer: is given what changes them so far, or None, and gives what does: a function of a list of lines, each
+                with its end, that returns such a list.
+
+        Example:
+            >>> import numtorch as torch
+            >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x))
+            >>> with traced.graph.on_generate_code(lambda before: lambda lines: ["print(x.shape)\\n", *lines]):
+            ...     _ = traced.recompile()
+            >>> traced(torch.ones(2))
+            torch.Size([2])
+            tensor([1., 1.])
+        """
+        codegen = self._codegen
+        before = codegen._body_transformer
+        codegen._body_transformer = make_transformer(before)
+
+        @contextlib.contextmanager
+        def lasting():
+            try:
+                yield
+            finally:
+                codegen._body_transformer = before
+        return lasting()
+
     def process_inputs(self, *args: Any) -> Any:
         """The graph's arguments, of those that its code takes.
 
@@ -334,7 +363,7 @@ class Graph:
         output, node = made.graph_copy(self, {}, return_output_node=True) or (None, None)
         if node is not None:
             made.output(output, node.type).meta = dict(node.meta)
-        made._codegen = self._codegen
+        made._codegen = copy.copy(self._codegen)
         return made
 
 

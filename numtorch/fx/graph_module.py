@@ -82,6 +82,9 @@ class GraphModule(Module):
         graph.owning_module = self
         self.recompile()
 
+    _in_spec = property(lambda self: self.graph._codegen.given)            # of code that takes structures
+    _out_spec = property(lambda self: self.graph._codegen.returned)
+
     @property
     def code(self) -> str:
         return self._code

@@ -23,10 +23,11 @@ from ..nn.parameter import Parameter
 from ..ops.core.primitive import is_ours
 from ..ops.reduce.query import _assert
 from ..tensor import Tensor
+from ..utils.pytree import tree_flatten, tree_unflatten
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import map_aggregate
 from .proxy import BASE_TYPES, ParameterProxy, Proxy, TraceError, TracerBase
+from .structures import PHBase, StructuredCodeGen
 
 _wrapped: dict[tuple[int, str], dict] = {}               # the globals in which functions are patched while something is traced
 
@@ -75,7 +76,11 @@ class Tracer(TracerBase):
 
     Attributes:
         root: the module that is traced.
+        proxy_buffer_attributes: whether buffers are nodes as soon as they are looked up, as parameters are; else where a call has
+            one.
     """
+
+    proxy_buffer_attributes = False
 
     def __init__(self, autowrap_modules: tuple = (math,), autowrap_functions: tuple = (),
                  param_shapes_constant: bool = False) -> None:
@@ -139,22 +144,35 @@ class Tracer(TracerBase):
             self.module_stack = before
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
-        """What an attribute of a module is while it is traced: a node for a parameter.
+        """What an attribute of a module is while it is traced: a node for a parameter, or buffer.
 
         Args:
             attr: its name.
             attr_val: its value.
             parameter_proxy_cache: the proxies of parameters so far, by path.
         """
-        if isinstance(attr_val, Parameter):
-            for name, parameter in self.root.named_parameters():
-                if parameter is attr_val:
-                    if name not in parameter_proxy_cache:
-                        make = functools.partial(ParameterProxy, self, name=name, param=attr_val)
-                        parameter_proxy_cache[name] = self.create_proxy(
-                            "get_attr", name, (), {}, proxy_factory_fn=make if self.param_shapes_constant else None)
-                    return parameter_proxy_cache[name]
+        is_parameter = isinstance(attr_val, Parameter)
+        if not is_parameter and not (self.proxy_buffer_attributes and isinstance(attr_val, Tensor)):
+            return attr_val
+        for name, tensor in self.root.named_parameters() if is_parameter else self.root.named_buffers():
+            if tensor is attr_val:
+                if name not in parameter_proxy_cache:
+                    make = functools.partial(ParameterProxy, self, name=name, param=attr_val)
+                    parameter_proxy_cache[name] = self.create_proxy(
+                        "get_attr", name, (), {}, proxy_factory_fn=make if self.param_shapes_constant else None)
+                return parameter_proxy_cache[name]
         return attr_val
+
+    def get_fresh_qualname(self, prefix: str) -> str:
+        """A name of an attribute that the root does not have.
+
+        Args:
+            prefix: what it begins with; a number follows.
+        """
+        number = 0
+        while hasattr(self.root, f"{prefix}{number}"):
+            number += 1
+        return f"{prefix}{number}"
 
     def create_value(self, value: Any) -> Any:
         """An argument that is no proxy: a tensor of the module by its path, another as an attribute of its own.
@@ -176,10 +194,7 @@ class Tracer(TracerBase):
                     return self.create_node("get_attr", name, (), {})
             name = self.tensor_attrs.get(id(value))
             if name is None:
-                number = 0
-                while hasattr(self.root, f"_tensor_constant{number}"):
-                    number += 1
-                name = self.tensor_attrs[id(value)] = f"_tensor_constant{number}"
+                name = self.tensor_attrs[id(value)] = self.get_fresh_qualname("_tensor_constant")
                 setattr(self.root, name, value)
             return self.create_node("get_attr", name, (), {})
         if isinstance(value, (*BASE_TYPES, dtype, device, enum.Enum)) or callable(value):
@@ -197,17 +212,16 @@ class Tracer(TracerBase):
             concrete_args: arguments that are no proxies, by name.
         """
         parameters = list(inspect.signature(root_fn).parameters.values())      # of what a decorated one is around
-        args: list[Any] = [self.root] if is_module else []
+        args: list[Any] = []
         if is_module:
             if not parameters or parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
                 raise RuntimeError("``self`` argument cannot be part of *args expansion!")
             parameters = parameters[1:]
-        extra, by_name = [], {}
+        extra, by_name, names = [], {}, []
         for p in parameters:
             default = () if p.default is p.empty else (p.default,)
             if concrete_args is not None and p.name in concrete_args:
-                given: Any = concrete_args[p.name]
-                self._specialise(self.create_proxy("placeholder", f"{p.name}_1", default, {}), p.name, given)
+                given: Any = self._specialised(p.name, concrete_args[p.name], default)
             elif p.kind is p.VAR_POSITIONAL:
                 extra.append(self.create_proxy("placeholder", f"*{p.name}", (), {}))
                 continue
@@ -217,6 +231,7 @@ class Tracer(TracerBase):
             else:
                 annotation = None if p.annotation is p.empty else p.annotation
                 given = self.create_proxy("placeholder", p.name, default, {}, type_expr=annotation)
+            names.append(p.name)
             if p.kind is p.KEYWORD_ONLY:
                 by_name[p.name] = given
             else:
@@ -230,22 +245,43 @@ class Tracer(TracerBase):
                                  co_argcount=code.co_argcount + code.co_kwonlyargcount + len(extra), co_kwonlyargcount=0)
             root_fn = type(root_fn)(plain, root_fn.__globals__, root_fn.__name__, root_fn.__defaults__, root_fn.__closure__)  # type: ignore
             args += [*by_name.values(), *extra]
+            names += [str(each.node.target) for each in extra]
             by_name = {}
-        return (functools.partial(root_fn, **by_name) if by_name else root_fn), args
+        own = (self.root,) if is_module else ()
+        values, spec = tree_flatten([*args, *by_name.values()])
+        if len(values) == len(names) and all(form is None for form in spec.form[2]):
+            return (functools.partial(root_fn, **by_name) if by_name else root_fn), [*own, *args]
+        return self._structured(root_fn, own, names, list(by_name), spec), values
+
+    def _structured(self, function, own, names, by_name, spec):
+        """A function of leaves, of one of structures."""
+        self.graph._codegen = codegen = StructuredCodeGen(names, spec)
+
+        @functools.wraps(function)
+        def called(*leaves):
+            args = tree_unflatten(leaves, spec)
+            by_place = len(args) - len(by_name)
+            made, codegen.returned = tree_flatten(function(*own, *args[:by_place], **dict(zip(by_name, args[by_place:]))))
+            return made
+        return called
+
+    def _specialised(self, name, value, default):
+        """What an argument is that was decided before: with proxies where it was not. Each leaf is an argument of the graph."""
+        leaves, spec = tree_flatten(value)
+        for number, leaf in enumerate(leaves):
+            proxy = self.create_proxy("placeholder", f"{name}_{number + 1}", default if spec.form is None else (), {})
+            if isinstance(leaf, PHBase):
+                leaves[number] = proxy
+            else:
+                self._specialise(proxy, name, leaf)
+        return tree_unflatten(leaves, spec)
 
     def _specialise(self, proxy, name, value):
         """Nodes which raise where an argument is not what was decided by."""
-        plain = True
-
-        def look(part):
-            nonlocal plain
-            plain = plain and isinstance(part, BASE_TYPES)
-            return part
-        map_aggregate(value, look)
         said = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_proxy("call_function", _assert_is_none, (proxy, said), {})
-        elif plain:
+        elif isinstance(value, BASE_TYPES):
             self.create_proxy("call_function", _assert, (proxy == value, said), {})
         else:
             warnings.warn(f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up to "

@@ -24,7 +24,8 @@ def values_named(module: Module) -> Iterator[None]:
         module: any module. One whose `forward` is not its graph's, as that was changed and not recompiled, runs as it is.
     """
     graph = module.graph if isinstance(module, GraphModule) and "forward" not in vars(module) else None
-    if graph is None or type(graph._codegen) is not CodeGen or graph.python_code().src != module.code:
+    if graph is None or type(graph._codegen) is not CodeGen or graph._codegen._body_transformer is not None or \
+            graph.python_code().src != module.code:
         yield
         return
     vars(module)["forward"] = _Naming(module).run        # of the object, so that its hooks are called too

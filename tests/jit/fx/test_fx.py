@@ -86,16 +86,107 @@ def test_a_graph_is_called_with_what_it_was_specialised_for(concrete):
             other(torch.ones(2), "neither")
 
 
-def test_none_and_structures_are_asserted_as_wholes():
-    def f(x, pair, other):
-        return x + pair[0] if other is None else x
-    traced, x = fx.symbolic_trace(f, concrete_args={"pair": (1, 2), "other": None}), torch.ones(2)
-    assert torch.equal(traced(x, (1, 2), None), x + 1)
-    for pair, other in (((1, 3), None), ((1, 2), 0)):
-        with pytest.raises(AssertionError, match="has been specialized to have value"):
-            traced(x, pair, other)
+def of_structures(x, y=2.0, *, z=None):
+    pair = (x["a"] * y, x["b"][0] if z is None else z[0] + y)
+    return {"sum": pair[0] + pair[1], "pair": [pair]}
+
+
+def concrete_structures(PH):
+    """What is decided of the arguments of the function above, and calls: those that fit and those that do not."""
+    both = {"a": PH, "b": (PH,)}
+    return {
+        "placeholders": ({"x": both}, [({"a": 2, "b": (3,)}, 4, None), ({"a": 2, "b": [3], "c": 1}, 4, None), ({"a": 2}, 4, None)]),
+        "constants": ({"x": {"a": PH, "b": (5,)}, "z": None}, [({"a": 2, "b": (5,)}, 4, None), ({"a": 2, "b": (6,)}, 4, None),
+                                                               ({"a": 2, "b": (5,)}, 4, 1)]),
+        "several": ({"x": both, "z": [PH, 1]}, [({"a": 2, "b": (3,)}, 4, [5, 1]), ({"a": 2, "b": (3,)}, 4, [5, 2])]),
+        "constants alone": ({"z": (1, 2)}, [({"a": 2, "b": (3,)}, 4, (1, 2)), ({"a": 2, "b": (3,)}, 4, (2, 2))]),
+        "no structure": ({"z": None, "y": PH}, [({"a": 2, "b": (3,)}, 4, None), ({"a": 2, "b": (3,)}, 4, 5)]),
+    }
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("name", concrete_structures(None))
+def test_structures_of_arguments_are_given_as_pytorch_takes_them(name):
+    """Each leaf is an argument of the graph, which the code takes out of the structures, and results are put together again."""
+    concrete, calls = concrete_structures(fx.PH)[name]
+    ours = fx.symbolic_trace(of_structures, concrete_args=concrete)
+    theirs = reference_fx.symbolic_trace(_without_defaults(reference_fx), concrete_args=concrete_structures(reference_fx.PH)[name][0])
+    assert [(n.op, n.name, str(n.args)) for n in ours.graph.nodes if n.op != "placeholder"] == [
+        (n.op, n.name, str(n.args)) for n in theirs.graph.nodes if n.op != "placeholder"]
+    mine, other = (lines_of(code.replace("numtorch_fx_tracer_", "torch.fx._symbolic_trace.").replace(" = 2.0", "").replace(" = None)", ")"))
+                   for code in (ours.code, theirs.code))
+    assert mine == other
+
+    def answer(function, args):
+        try:
+            return function(*args)
+        except (AssertionError, KeyError, TypeError, AttributeError) as error:
+            return type(error), str(error)
+    for args in calls:
+        found = answer(theirs, args)
+        assert found == answer(ours, args)
+        for each in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours)), fx.Transformer(ours).transform(), fx.Interpreter(ours).run):
+            assert answer(each, args) == found
+
+
+def _without_defaults(library):
+    def of_structures(x, y, z):
+        pair = (x["a"] * y, x["b"][0] if z is None else z[0] + y)
+        return {"sum": pair[0] + pair[1], "pair": [pair]}
+    return of_structures
+
+
+def test_structures_have_defaults_and_hold_tensors_and_modules():
+    net = library(torch)["net"]
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def forward(self, given, factor: float = 2.0):
+            return self.net(given["x"][0], factor)
+    traced, x = fx.symbolic_trace(Net(), concrete_args={"given": {"x": [fx.PH]}}), torch.randn(3, 4)
+    assert "def forward(self, given, factor = 2.0):" in traced.code
+    for each in (traced, torch.jit.trace(traced, ({"x": [x]},))):
+        assert torch.equal(each({"x": [x]})["out"], net(x)["out"])
+    assert torch.equal(traced({"x": [x]}, factor=3.0)["rest"][0], net(x, 3.0)["rest"][0])
+    assert fx.symbolic_trace(lambda x, *more, **named: x[0] + more[0] - named["z"], concrete_args={"x": [fx.PH]})([1], 2, z=5) == -2
     with pytest.warns(UserWarning, match="Was not able to add assertion"):
-        fx.symbolic_trace(f, concrete_args={"other": torch.float32})
+        fx.symbolic_trace(lambda x, other: x, concrete_args={"other": torch.float32})
+
+
+def test_the_lines_of_the_text_are_changed_as_it_is_written():
+    def f(x):
+        return torch.relu(x) + 1
+    x = torch.tensor([-1.0, 2.0])
+    traced = fx.symbolic_trace(f)
+    with traced.graph.on_generate_code(lambda before: lambda lines: [line.replace("relu", "sigmoid") for line in lines]):
+        with traced.graph.on_generate_code(lambda before: lambda lines: [*before(lines)[:1], "return sigmoid\n"]):
+            traced.recompile()
+            assert torch.equal(traced(x), torch.sigmoid(x)) and torch.equal(torch.jit.trace(traced, x)(x), torch.sigmoid(x))
+        other = copy.deepcopy(traced)
+    traced.recompile()
+    assert torch.equal(traced(x), f(x)) and torch.equal(other(x), torch.sigmoid(x) + 1)
+    traced.graph.on_generate_code(lambda before: lambda lines: ["x = x * 0\n", *lines])
+    traced.recompile()
+    assert torch.equal(traced(x), torch.ones(2))
+
+
+def test_buffers_are_nodes_where_they_are_looked_up():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("shift", torch.ones(2))
+
+        def forward(self, x):
+            return x + self.shift.sum()
+    tracer = fx.Tracer()
+    assert [node.op for node in tracer.trace(Net()).nodes] == ["placeholder", "get_attr", "call_function", "output"]
+    tracer.proxy_buffer_attributes = True
+    graph = tracer.trace(Net())
+    assert [str(node.target) for node in graph.nodes][1:3] == ["shift", "sum"]
+    assert tracer.get_fresh_qualname("shift") == "shift0" and tracer.get_fresh_qualname("") == "0"
 
 
 def test_what_python_unpacks_is_that_many_nodes():
