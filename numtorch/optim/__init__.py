@@ -3,6 +3,7 @@
 check                what they refuse
 states               the dicts in which rules keep what goes on from step to step
 optimizer            what all share: parameter groups, state, hooks, files
+batches              one kernel call for many parameters; recorded, steps that are differentiated
 rule                 those whose step is a formula for one element; rows, on sparse gradients
 sgd, adam, adagrad   such rules, by family; sparse_adam
 matrixwise           steps that look at whole matrices

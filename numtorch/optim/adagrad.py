@@ -30,13 +30,14 @@ class Adagrad(RuleOptimizer):
         eps: added to the denominator.
         maximize: go up instead of down.
         foreach, fused: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `sum`.
 
     Raises:
         ValueError: a negative option.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -74,7 +75,7 @@ class Adagrad(RuleOptimizer):
         return full_like(parameter.detach(), _both(group["initial_accumulator_value"], parameter))
 
     def coefficients(self, group, batch):
-        return float(group["lr"]) / (1 + (batch.next_step() - 1) * group["lr_decay"]), group["eps"]
+        return self.number(group["lr"]) / (1 + (batch.next_step() - 1) * group["lr_decay"]), group["eps"]
 
 
 def _rmsprop(p, g, square_avg, lr, eps, momentum, alpha, rest):
@@ -112,13 +113,14 @@ class RMSprop(RuleOptimizer):
         centered: divide by the deviation from the running mean of the gradient instead (Graves 2013).
         maximize: go up instead of down.
         capturable, foreach: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `square_avg`, `momentum_buffer` with momentum, `grad_avg` where centered.
 
     Raises:
         ValueError: a negative option.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -147,7 +149,7 @@ class RMSprop(RuleOptimizer):
 
     def coefficients(self, group, batch):
         batch.next_step()
-        return float(group["lr"]), group["eps"], group["momentum"], group["alpha"], 1 - group["alpha"]
+        return self.number(group["lr"]), group["eps"], group["momentum"], group["alpha"], 1 - group["alpha"]
 
 
 def _adadelta(p, g, square_avg, acc_delta, lr, rho, rest, eps):
@@ -167,13 +169,14 @@ class Adadelta(RuleOptimizer):
         weight_decay: its multiple of the parameter is added to the gradient.
         maximize: go up instead of down.
         foreach, capturable: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `square_avg`, `acc_delta`.
 
     Raises:
         ValueError: a negative option, or a rho above 1.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -200,7 +203,7 @@ class Adadelta(RuleOptimizer):
 
     def coefficients(self, group, batch):
         batch.next_step()
-        return float(group["lr"]), group["rho"], 1 - group["rho"], group["eps"]
+        return self.number(group["lr"]), group["rho"], 1 - group["rho"], group["eps"]
 
 
 def _rprop(p, g, prev, step_size, shrinking, growing, smallest, largest):
@@ -222,13 +225,14 @@ class Rprop(RuleOptimizer):
         step_sizes: the smallest and the largest.
         maximize: go up instead of down.
         capturable, foreach: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `prev` (the last gradient), `step_size`.
 
     Raises:
         ValueError: a negative rate, or etas that are not below and above 1.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch

@@ -1,8 +1,6 @@
 """Adam and what grew out of it: AdamW, Adamax, NAdam, RAdam."""
 from __future__ import annotations
 
-import math
-
 from ..kernels.intrinsics import fabs, fmax, sqrt
 from .check import betas_below_one, not_negative
 from .rule import Rule, RuleOptimizer
@@ -34,7 +32,7 @@ class _WithMeans(RuleOptimizer):
 
     def coefficients(self, group, batch):
         beta1, beta2 = group["betas"]
-        beta1, beta2, step = float(beta1), float(beta2), batch.next_step()
+        beta1, beta2, step = self.number(beta1), self.number(beta2), batch.next_step()
         return *self.rates(group, batch, step, beta1, beta2), 1.0 - beta1, beta2, 1.0 - beta2
 
     def rates(self, group, batch, step, beta1, beta2) -> tuple:
@@ -61,13 +59,14 @@ class Adam(_WithMeans):
         maximize: go up instead of down.
         decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
         foreach, capturable, fused: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `exp_avg`, `exp_avg_sq`, and `max_exp_avg_sq` with amsgrad.
 
     Raises:
         ValueError: an option out of range.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -96,7 +95,7 @@ class Adam(_WithMeans):
         return self.largest if group["amsgrad"] else self.adam
 
     def rates(self, group, batch, step, beta1, beta2):
-        return float(group["lr"]) / (1.0 - beta1 ** step), 1.0 / math.sqrt(1.0 - beta2 ** step), group["eps"]
+        return self.number(group["lr"]) / (1.0 - beta1 ** step), (1.0 - beta2 ** step) ** -0.5, group["eps"]
 
 
 class AdamW(Adam):
@@ -112,13 +111,14 @@ class AdamW(Adam):
         amsgrad: scale by the largest running mean so far (Reddi et al. 2018).
         maximize: go up instead of down.
         foreach, capturable, fused: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: as of `Adam`.
 
     Raises:
         ValueError: an option out of range.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -152,13 +152,14 @@ class Adamax(_WithMeans):
         weight_decay: its multiple of the parameter is added to the gradient.
         maximize: go up instead of down.
         foreach, capturable: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `exp_avg`, `exp_inf`.
 
     Raises:
         ValueError: an option out of range.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -181,7 +182,7 @@ class Adamax(_WithMeans):
         return self.adamax
 
     def rates(self, group, batch, step, beta1, beta2):
-        return float(group["lr"]) / (1.0 - beta1 ** step), group["eps"]
+        return self.number(group["lr"]) / (1.0 - beta1 ** step), group["eps"]
 
 
 def _nadam(p, g, exp_avg, exp_avg_sq, by_gradient, by_mean, root, eps, rest1, beta2, rest2):
@@ -202,13 +203,14 @@ class NAdam(_WithMeans):
         decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
         maximize: go up instead of down.
         foreach, capturable: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `mu_product`, `exp_avg`, `exp_avg_sq`.
 
     Raises:
         ValueError: an option out of range.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -235,12 +237,12 @@ class NAdam(_WithMeans):
         return self.nadam
 
     def rates(self, group, batch, step, beta1, beta2):
-        lr, decay, products = float(group["lr"]), group["momentum_decay"], batch.counts["mu_product"]
+        lr, decay, products = self.number(group["lr"]), group["momentum_decay"], batch.counts["mu_product"]
         mu, following = (beta1 * (1.0 - 0.5 * 0.96 ** (s * decay)) for s in (step, step + 1))
         products *= mu
         product = float(products[0])
         return (lr * (1.0 - mu) / (1.0 - product), lr * following / (1.0 - product * following),
-                1.0 / math.sqrt(1.0 - beta2 ** step), group["eps"])
+                (1.0 - beta2 ** step) ** -0.5, group["eps"])
 
 
 def _radam(p, g, exp_avg, exp_avg_sq, scaled, plain, eps, rest1, beta2, rest2):
@@ -260,13 +262,14 @@ class RAdam(_WithMeans):
         decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
         maximize: go up instead of down.
         foreach, capturable: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `exp_avg`, `exp_avg_sq`.
 
     Raises:
         ValueError: an option out of range.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -290,10 +293,10 @@ class RAdam(_WithMeans):
         return self.radam
 
     def rates(self, group, batch, step, beta1, beta2):
-        rate, left = float(group["lr"]) / (1.0 - beta1 ** step), 1.0 - beta2 ** step
+        rate, left = self.number(group["lr"]) / (1.0 - beta1 ** step), 1.0 - beta2 ** step
         most = 2.0 / (1.0 - beta2) - 1.0                 # rho of the paper: how many squares a long mean stands for
         now = most - 2.0 * step * beta2 ** step / left
         if now <= 5.0:
             return 0.0, rate, group["eps"]
-        certain = math.sqrt((now - 4) * (now - 2) * most / ((most - 4) * (most - 2) * now))
-        return rate * certain * math.sqrt(left), 0.0, group["eps"]
+        certain = ((now - 4) * (now - 2) * most / ((most - 4) * (most - 2) * now)) ** 0.5
+        return rate * certain * left ** 0.5, 0.0, group["eps"]

@@ -2,11 +2,17 @@
 from __future__ import annotations
 
 from ..autograd.modes import enable_grad, no_grad
-from ..ops.creation.fill import zeros
+from ..ops.creation.fill import zeros_like
+from ..ops.pointwise.complexparts import view_as_real
 from ..ops.shape.join import cat
 from .check import not_negative
 from .linesearch import strong_wolfe
 from .optimizer import Optimizer
+
+
+def _reals(x):
+    """A tensor as real numbers, of complex ones both parts."""
+    return view_as_real(x) if x.is_complex() else x
 
 
 def descent_direction(gradient, state, size):
@@ -94,14 +100,14 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self):
-        return cat([zeros(p.numel(), dtype=p.dtype, device=p.device) if p.grad is None else p.grad.reshape(-1)
-                    for p in self._parameters()])
+        return cat([_reals(zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._parameters()])
 
     def _move(self, length, direction):
         start = 0
         for parameter in self._parameters():
-            count = parameter.numel()
-            parameter.add_(direction[start:start + count].view_as(parameter), alpha=length)
+            numbers = _reals(parameter)
+            count = numbers.numel()
+            numbers.add_(direction[start:start + count].view_as(numbers), alpha=length)
             start += count
 
     def _probe(self, closure, places, length, direction):

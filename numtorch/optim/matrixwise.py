@@ -8,6 +8,7 @@ from ..autograd.modes import no_grad
 from ..dtypes import finfo
 from ..ops.creation.fill import tensor, zeros_like
 from ..ops.linalg.addmm import addmm
+from .check import one_rate
 from .optimizer import Optimizer
 
 
@@ -75,6 +76,7 @@ class Adafactor(_Matrixwise):
 
     def __init__(self, params, lr=1e-2, beta2_decay: float = -0.8, eps=(None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
                  foreach=None, maximize: bool = False) -> None:
+        one_rate(lr)
         for text, value, fits in (("Learning rate should be >= 0", lr, lr >= 0), ("weight_decay should be >= 0", weight_decay,
                                   weight_decay >= 0), ("beta2_decay should be <= 0", beta2_decay, beta2_decay <= 0),
                                   ("epsilon1 should be >= 0", eps[0], eps[0] is None or eps[0] >= 0),
@@ -157,6 +159,7 @@ class Muon(_Matrixwise):
 
     def __init__(self, params, lr=1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn=None) -> None:
+        one_rate(lr)
         for text, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
             if not value >= 0:
                 raise ValueError(f"{text} should be >= 0 but is: {value}")

@@ -8,7 +8,6 @@ from itertools import chain
 from types import FunctionType
 from typing import Any
 
-from ..autograd.graph import Leaf
 from ..autograd.hooks import HookTable, RemovableHandle
 from ..autograd.modes import enable_grad, no_grad
 from ..exchange.construction import from_dlpack
@@ -172,7 +171,8 @@ class Optimizer:
 
         Raises:
             TypeError: not a dict, or parameters that are no tensors or a set.
-            ValueError: a tensor of another group, one with a history, or an option missing that has no default.
+            ValueError: a tensor of another group, one with a history (but for `differentiable` steps, or where its gradient is
+                kept), an option missing that has no default, or names of some parameters only.
 
         Example:
             >>> import numtorch as torch
@@ -191,18 +191,24 @@ class Optimizer:
                             "change between runs. Please use a list instead.")
         params = [params] if isinstance(params, Tensor) else list(params)
         group = {**param_group, "params": params}
-        if params and isinstance(params[0], tuple):
-            group["param_names"] = [name for name, _ in params]
-            group["params"] = params = [tensor for _, tensor in params]
+        names = [each[0] for each in params if isinstance(each, tuple)]
+        if names:
+            if len(names) < len(params):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            group["param_names"], group["params"] = names, [tensor for _, tensor in params]
+            params = group["params"]
         for parameter in params:
             if not isinstance(parameter, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {class_of(parameter)}")
-            if parameter.node is not None and type(parameter.node) is not Leaf:
+            if not (parameter.is_leaf or parameter.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
+        if any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
+            raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                             f"{'with' if names else 'without'} names to the optimizer")
         known = {id(p) for g in self.param_groups for p in g["params"]}
         if len({id(p) for p in params}) < len(params):   # each step goes once for every time it is there
             warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "

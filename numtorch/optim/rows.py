@@ -4,12 +4,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..autograd.writes import mark_written
+from ..dtypes import int64
 from ..ops.core.backends import kernels
+from ..ops.creation.fill import zeros
 from ..ops.index.index_select import index_values, put_values
 from ..ops.pointwise.arithmetic import mul
 from ..sparse.coo import coalesce
 from ..tensor import Tensor
-from .rule import Batch, joined_counts, row_of
+from .batches import Batch, joined_counts, row_of
 from .states import keep
 
 
@@ -28,9 +30,13 @@ class RowBatch(Batch):
     def __init__(self, optimizer, rule, parameter, grad, state) -> None:
         grad = coalesce(grad)
         indices, values = grad.memory.parts
-        self.indices = tuple([indices[d] for d in range(indices.layout.shape[0])])
+        wholes = [parameter.detach(), *[state[name] for name in rule.states]]
+        if parameter.dim():
+            self.indices = tuple([indices[d] for d in range(indices.layout.shape[0])])
+        else:                                            # the one element, if it is there
+            self.indices, wholes = (zeros(values.layout.shape, dtype=int64),), [whole.reshape(1) for whole in wholes]
         self.parameters, self.states, self.keep, self.values, self.fresh = [parameter], [state], [grad], None, False
-        self.wholes = [parameter.detach(), *[state[name] for name in rule.states]]
+        self.wholes = wholes
         self.rows = [index_values(whole, tuple(range(len(self.indices))), self.indices) for whole in self.wholes]
         moved, *states = self.rows
         table = row_of(moved, values.contiguous(), states)

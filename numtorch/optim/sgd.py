@@ -32,13 +32,14 @@ class SGD(RuleOptimizer):
         nesterov: look ahead (Sutskever et al. 2013); wants momentum and no dampening.
         maximize: go up instead of down.
         foreach, fused: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `momentum_buffer`, with momentum.
 
     Raises:
         ValueError: a negative rate, momentum or decay, or nesterov without what it wants.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -72,7 +73,7 @@ class SGD(RuleOptimizer):
         return self.plain if not group["momentum"] else self.nesterov if group["nesterov"] else self.heavy
 
     def coefficients(self, group, batch):
-        lr, momentum = float(group["lr"]), group["momentum"]
+        lr, momentum = self.number(group["lr"]), group["momentum"]
         if not momentum:
             return (lr,)
         return lr, momentum, 1.0 if batch.fresh else 1.0 - group["dampening"]     # the first step's buffer is the gradient itself
@@ -95,13 +96,14 @@ class ASGD(RuleOptimizer):
         weight_decay: its multiple of the parameter is added to the gradient.
         maximize: go up instead of down.
         foreach, capturable: nothing here, where every step is one kernel call for all parameters.
-        differentiable: not supported; False.
+        differentiable: record steps, to differentiate what they give by gradients, states, `lr` and decay. Parameters then are no
+            leaves that require grad.
 
     State of a parameter: `step`, `eta` (the rate), `mu` (the share of a step in the mean), `ax`.
 
     Raises:
         ValueError: a negative rate or decay.
-        NotImplementedError: `differentiable`.
+        NotImplementedError: a `differentiable` step of a sparse gradient.
 
     Example:
         >>> import numtorch as torch
@@ -132,7 +134,7 @@ class ASGD(RuleOptimizer):
         return super().shared(group)[:2]                 # the third changes with the steps: the first of the coefficients
 
     def coefficients(self, group, batch):
-        step, lr, lambd = batch.next_step(), float(group["lr"]), group["lambd"]
+        step, lr, lambd = batch.next_step(), self.number(group["lr"]), group["lambd"]
         etas, mus = batch.counts["eta"], batch.counts["mu"]
         eta, mu = float(etas[0]), float(mus[0])
         etas[:], mus[:] = lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from ..kernels.intrinsics import sqrt
 from ..sparse.layouts import is_sparse
+from ..tensor import Tensor
+from .check import one_rate
 from .rows import RowBatch
 from .rule import Rule, RuleOptimizer
 from .states import keep
@@ -27,7 +29,7 @@ class SparseAdam(RuleOptimizer):
     State of a parameter: `step`, `exp_avg`, `exp_avg_sq`.
 
     Raises:
-        ValueError: a rate or `eps` that is not positive, betas outside [0, 1), or sparse parameters.
+        ValueError: a rate or `eps` that is not positive, betas outside [0, 1), or sparse or complex parameters.
         RuntimeError: in a step, a dense gradient.
 
     Example:
@@ -44,6 +46,7 @@ class SparseAdam(RuleOptimizer):
     lazy = Rule(_lazy_adam, ("exp_avg", "exp_avg_sq"))
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, maximize: bool = False) -> None:
+        one_rate(lr)
         if not 0.0 < lr:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not 0.0 < eps:
@@ -52,9 +55,11 @@ class SparseAdam(RuleOptimizer):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
-        sparse = [[i, j] for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"]) if is_sparse(p)]
-        if sparse:
-            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        for kind, refused, why in (("Sparse", is_sparse, "requires dense parameter tensors"),
+                                   ("Complex", Tensor.is_complex, "does not support complex parameters")):
+            found = [[i, j] for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"]) if refused(p)]
+            if found:
+                raise ValueError(f"{kind} params at indices {found}: SparseAdam {why}")
 
     def rule(self, group):
         return self.lazy

@@ -45,8 +45,9 @@ from ...ops.reduce.query import CHECK_PROBABILITIES
 from ...ops.reduce.total_norm import SCALE_DOWN, TOTAL_NORM
 from ...ops.reduce.total_norm import Plan as TotalPlan
 from ...ops.shape import join
-from ...optim import rule
+from ...optim.batches import Batch, Prepared
 from ...optim.optimizer import Optimizer
+from ...optim.rule import RuleOptimizer
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .catching import catches
@@ -61,11 +62,11 @@ _CLIPPING = {each.__code__ for each in (TOTAL_NORM.execute, SCALE_DOWN.execute, 
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute, ONE_HOT.execute)}
 _FINDING = {status.run_finding.__code__, status.run_marking.__code__}      # of these, which raise what a kernel finds
 _READING = {own_code(each) for each in (item, numpy, tolist)}
-_PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
+_PREPARING = {each.__code__ for each in (Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 MOST_WORDS = 1024                                        # that become a tensor: each is stored by a launch of its own
 # this package's functions that do something beside launches, and what notes it
-_OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(rule.RuleOptimizer.step): "_on_step",
-             rule.Batch.run.__code__: "_on_batch", rule._Prepared.__init__.__code__: "_on_first_step",
+_OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(RuleOptimizer.step): "_on_step",
+             Batch.run.__code__: "_on_batch", Prepared.__init__.__code__: "_on_first_step",
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
              run_backward.__code__: "_on_backward", own_code(Tensor.data.fget): "_on_data",
              **{getattr(Generator, name).__code__: "_on_seed"

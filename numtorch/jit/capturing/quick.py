@@ -22,7 +22,7 @@ from ...kernels.intrinsics import as_pointer
 from ...kernels.program import run_segments
 from ...kernels.threads import _threads
 from ...ops.core.generate import ALLOCATION, make
-from ...optim.rule import Batch
+from ...optim.batches import Batch
 from ...tensor import Tensor
 from ...tree import filled
 from . import guards

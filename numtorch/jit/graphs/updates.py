@@ -12,7 +12,8 @@ from ...dtypes import float64
 from ...exchange.arrays import raw_array
 from ...layout import Layout
 from ...ops.core.primitive import Primitive, miss
-from ...optim.rule import Batch, planned_step, row_of, rules
+from ...optim.batches import Batch, planned_step, row_of
+from ...optim.rule import rules
 from ...tensor import empty
 
 UPDATE = Primitive("update", "One step of an optimiser's rule on one parameter, in place.",
