@@ -9,9 +9,11 @@ tracer             `symbolic_trace`
 graph_module       a module that runs a graph
 interpreter        a graph, run node by node; or made anew
 subgraph_rewriter  `replace_pattern`
+passes/            what is done with whole graphs
 """
 from __future__ import annotations
 
+from . import passes
 from .graph import CodeGen, Graph
 from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
@@ -22,7 +24,7 @@ from .subgraph_rewriter import replace_pattern
 from .tracer import Tracer, symbolic_trace, wrap
 
 __all__ = ["PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect",
-           "map_arg", "replace_pattern", "symbolic_trace", "wrap"]
+           "map_arg", "passes", "replace_pattern", "symbolic_trace", "wrap"]
 
 
 def __getattr__(name):

@@ -203,13 +203,25 @@ def _rebuilt(state, nodes, name, codegen, meta):
     return made
 
 
-def _copy_attr(source, target, path):
-    value = source
+def attribute_at(module: Any, path: str) -> Any:
+    """What a path leads to.
+
+    Args:
+        module: where it begins.
+        path: it.
+
+    Raises:
+        RuntimeError: nowhere.
+    """
     for part in path.split("."):
-        if not hasattr(value, part):
+        if not hasattr(module, part):
             raise RuntimeError(f"GraphModule: the path {path!r} leads nowhere")
-        value = getattr(value, part)
-    _assign(value, target, path)
+        module = getattr(module, part)
+    return module
+
+
+def _copy_attr(source, target, path):
+    _assign(attribute_at(source, path), target, path)
 
 
 def _assign(value, target, path):
