@@ -355,13 +355,13 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
 
 
 def _variances(input, var):
-    """The variances as a tensor that goes with the input: of its shape, or with the last extent 1."""
+    """The variances as a tensor that goes with the input: of its shape, or with one extent of 1."""
     layout_of("gaussian_nll_loss", input)
     var = full_like(input.detach(), var) if not isinstance(var, Tensor) else var
     if has_values(var) and (var < 0).any().item():
         raise ValueError("var has negative entry/entries")
     shape, wanted = var.layout.shape, input.layout.shape
-    if shape == wanted or (len(shape) == len(wanted) and shape == (*wanted[:-1], 1)):
+    if shape == wanted or (len(shape) == len(wanted) and [n for n, w in zip(shape, wanted) if n != w] == [1]):
         return var
     if shape != wanted[:-1]:
         raise ValueError("var is of incorrect size")
@@ -373,7 +373,8 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 
     Args:
         input, target: means and samples, (*, D), which broadcast.
-        var: variances, of the input's shape, (*, 1), (*) or a number. The gradient is that of the variance before `eps`.
+        var: variances, of the input's shape or that with one extent of 1, (*) or a number. The gradient is that of the variance
+            before `eps`.
         full: add the constant log(2 pi) / 2.
         eps: the least variance.
         reduction: "mean" or "sum" of all terms, or "none".

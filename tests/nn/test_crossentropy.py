@@ -63,6 +63,11 @@ def inputs(shape, dtype, weighted, kind, seed=0):
     return x, torch.tensor(np.asarray(target).tolist(), dtype=torch.int64), weight
 
 
+def ignored(kind):
+    """Which class is left out; probabilities have none."""
+    return {} if kind == "probabilities" else dict(ignore_index=IGNORED)
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("kind", ["classes", "probabilities", "likelihood"])
 def test_values_and_gradients(kind, dtype):
@@ -72,11 +77,11 @@ def test_values_and_gradients(kind, dtype):
             continue
         x, target, weight = inputs(shape, dtype, weighted, kind)
         x.requires_grad_()
-        options = dict(weight=weight, reduction=reduction)
+        options = dict(weight=weight, reduction=reduction, **ignored(kind))
         if kind == "likelihood":
-            out = F.nll_loss(x, target, ignore_index=IGNORED, **options)
+            out = F.nll_loss(x, target, **options)
         else:
-            out = F.cross_entropy(x, target, ignore_index=IGNORED, label_smoothing=smoothing, **options)
+            out = F.cross_entropy(x, target, label_smoothing=smoothing, **options)
         numbers = as_three(values(target)) if kind == "probabilities" else as_three(target.numpy(), False)
         loss, grad = expected(as_three(values(x)), numbers, None if weight is None else values(weight), smoothing, reduction,
                               kind == "likelihood")
@@ -100,7 +105,7 @@ def test_double_backward(kind):
                 continue
             call = lambda x: F.nll_loss(x, target, weight, ignore_index=IGNORED, reduction=reduction)                # noqa: B023
         else:
-            call = lambda x: F.cross_entropy(x, target, weight, ignore_index=IGNORED, reduction=reduction,           # noqa: B023
+            call = lambda x: F.cross_entropy(x, target, weight, **ignored(kind), reduction=reduction,                # noqa: B023
                                              label_smoothing=smoothing)                                              # noqa: B023
         assert gradcheck(call, (x,)) and gradgradcheck(call, (x,))
         if kind == "probabilities":

@@ -295,6 +295,11 @@ class ReplicationPad3d(_ReplicationPadNd):
 class _CircularPadNd(_Pad):
     mode = "circular"
 
+    def forward(self, input):
+        if input.dim() not in (self.dims + 1, self.dims + 2):
+            raise ValueError(f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.dim()}D input)")
+        return super().forward(input)
+
 
 class CircularPad1d(_CircularPadNd):
     """The last dimension padded with the other end.
@@ -307,6 +312,7 @@ class CircularPad1d(_CircularPadNd):
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
+        ValueError: there, an input of other dimensions.
 
     Example:
         >>> import numtorch as torch
@@ -327,6 +333,7 @@ class CircularPad2d(_CircularPadNd):
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
+        ValueError: there, an input of other dimensions.
 
     Example:
         >>> import numtorch as torch
@@ -352,6 +359,7 @@ class CircularPad3d(_CircularPadNd):
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
+        ValueError: there, an input of other dimensions.
 
     Example:
         >>> import numtorch as torch

@@ -124,6 +124,8 @@ def _plan_cross_entropy(layout, target, weight, ignored, reduction, smoothing):
                                f"indices)")
         raise RuntimeError(f"cross_entropy: expected probabilities of the input's shape {list(layout.shape)}, got "
                            f"{list(target.shape)}")
+    if ignored >= 0:
+        raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignored} (cross_entropy: probabilities)")
     if target.dtype is not layout.dtype:
         raise RuntimeError(f"expected scalar type {layout.dtype.title} but found {target.dtype.title} (cross_entropy: "
                            f"probabilities)")

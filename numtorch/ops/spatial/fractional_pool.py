@@ -56,8 +56,12 @@ def fractional_max_pool(name, dims, input, kernel_size, output_size, output_rati
     batch, channels = x.layout.shape[:2]
     if samples is None:
         samples = rand(batch, channels, dims, dtype=x.layout.dtype, device=x.layout.device)
-    elif layout_of(name, samples, "_random_samples", 6).shape != (batch, channels, dims):
-        raise RuntimeError(f"{name}: expected _random_samples of shape {[batch, channels, dims]}, got {list(samples.layout.shape)}")
+    else:
+        given = layout_of(name, samples, "_random_samples", 6).shape
+        if len(given) != 3 or given[0] < batch or given[1] < channels or given[2] != dims:
+            raise RuntimeError(f"{name}: expected _random_samples of shape {[batch, channels, dims]}, or of more images or "
+                               f"channels, got {list(given)}")
+        samples = samples[:batch, :channels]
     places, order = None, range(dims) if dims == 3 else (1, 0)       # PyTorch's samples of planes have the width's first
     for d, (extent, size, count) in enumerate(zip(extents, kernel, counts)):
         starts = _starts(samples[..., order[d]], extent, size, count)
@@ -88,7 +92,7 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
         output_size: (H_out, W_out) or one number for all; or else
         output_ratio: what to multiply the input's extents by, one number or 2, in (0, 1).
         return_indices: also return where in its plane each maximum is.
-        _random_samples: (N, C, 2) numbers in [0, 1) that place the windows; drawn when None.
+        _random_samples: (N, C, 2) numbers in [0, 1) that place the windows, or more of which those are the first; drawn when None.
 
     Returns:
         (N, C, H_out, W_out) or (C, H_out, W_out); or a pair of that and int64 places in the flattened plane.
@@ -117,7 +121,7 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
         output_size: (D_out, H_out, W_out) or one number for all; or else
         output_ratio: what to multiply the input's extents by, one number or 3, in (0, 1).
         return_indices: also return where in its volume each maximum is.
-        _random_samples: (N, C, 3) numbers in [0, 1) that place the windows; drawn when None.
+        _random_samples: (N, C, 3) numbers in [0, 1) that place the windows, or more of which those are the first; drawn when None.
 
     Returns:
         (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out); or a pair of that and int64 places in the flattened volume.
