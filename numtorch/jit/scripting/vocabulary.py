@@ -14,6 +14,7 @@ from ... import nn
 from ...devices import device
 from ...dtypes import dtype
 from ...interposition import contents
+from ...layout import Size
 from ...nn.modules import tuples
 from ...nn.modules.attention import NonDynamicallyQuantizableLinear
 from ...tensor import Tensor
@@ -200,6 +201,7 @@ def functions() -> dict[str, Any]:
         if hasattr(_root(), name):
             functions_by_name[name] = getattr(_root(), name)
     functions_by_name["device"] = device
+    functions_by_name["Size"] = Size
     functions_by_name["autograd.grad"] = _root().autograd.grad
     functions_by_name["_assert"] = _root()._assert
     functions_by_name["jit._unwrap_optional"] = unwrapped
@@ -295,6 +297,7 @@ _FUNCTION_KINDS = {
     "is_grad_enabled": BOOL,
     "numel": INT,
     "device": DEVICE,
+    "Size": list_of(INT),
     "autograd.grad": list_of(optional(TENSOR)),
     "get_default_dtype": DTYPE,
     "is_floating_point": BOOL,
