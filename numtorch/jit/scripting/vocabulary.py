@@ -18,7 +18,7 @@ from ...layout import Size
 from ...nn.modules import tuples
 from ...nn.modules.attention import NonDynamicallyQuantizableLinear
 from ...tensor import Tensor
-from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, optional, parse_kind
+from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, optional, parse_kind, tuple_of
 
 BUILTINS = {name: getattr(builtins, name) for name in (
     "abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "enumerate", "float", "hash", "hex", "int", "len",
@@ -141,12 +141,16 @@ STRINGS = {
             "ljust",
             "rjust",
             "center",
+            "swapcase",
+            "expandtabs",
         ),
         STR,
     ),
-    **dict.fromkeys(("split", "splitlines"), list_of(STR)),
-    **dict.fromkeys(("find", "rfind", "count", "index"), INT),
-    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isalnum", "isspace", "islower", "isupper"), BOOL),
+    **dict.fromkeys(("split", "rsplit", "splitlines"), list_of(STR)),
+    **dict.fromkeys(("partition", "rpartition"), tuple_of(STR, STR, STR)),
+    **dict.fromkeys(("find", "rfind", "count", "index", "rindex"), INT),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isalnum", "isspace", "islower", "isupper", "isdecimal",
+                     "isidentifier", "isnumeric", "isprintable", "istitle"), BOOL),
     "format": STR,
 }
 DEVICES = {"type": STR, "index": ANY}

@@ -56,6 +56,23 @@ def queue(x, k: int) -> tuple[list[int], Tensor]:
     return seen, total
 
 
+def texts(given: list[str], at: str) -> tuple[list[str], list[int], list[bool], Tensor]:
+    """Each method of strings."""
+    made: list[str] = []
+    numbers: list[int] = []
+    facts: list[bool] = []
+    for s in given:
+        before, there, behind = s.partition(at)
+        made += [before, there, behind, s.swapcase(), s.expandtabs(4), s.title(), s.capitalize(), s.center(9)]
+        made.extend(s.rsplit(at, 1))
+        made.append(s.rpartition(at)[2].ljust(3) + s.rstrip().rjust(3))
+        numbers += [s.find(at), s.rfind(at), s.count(at)]
+        if at in s:
+            numbers += [s.index(at), s.rindex(at)]
+        facts += [s.isdecimal(), s.isidentifier(), s.isnumeric(), s.isprintable(), s.istitle(), s.isalnum(), s.isspace()]
+    return made, numbers, facts, torch.tensor(numbers)
+
+
 class Stats(NamedTuple):
     mean: Tensor
     var: Tensor

@@ -1,4 +1,4 @@
-"""Ten programs and two modules of many features: as Python, as scripts, from files in a process without their source, frozen, and as PyTorch's
+"""Eleven programs and two modules of many features: as Python, as scripts, from files in a process without their source, frozen, and as PyTorch's
 scripts."""
 import importlib.util
 import json
@@ -20,6 +20,7 @@ except ImportError:
 
 ROWS = {                                                 # arguments; `t` makes a tensor
     "bisect": [lambda t: (t(5), 0.0, 1.0), lambda t: (t(5) * 9, 0.0, 1.0, 3)], "histogram": [lambda t: (["A", "b ", " a", "", "B"], t(5) * 4)],
+    "texts": [lambda t: (["a-b-c", "Two Words", "12", "_x1\ty", "-", ""], "-")],
     "queue": [lambda t: (t(6, 3), 2), lambda t: (t(9, 2), 3)], "welford": [lambda t: (t(4, 3),)],
     "smoothing": [lambda t: (t(5, 2), 2), lambda t: (t(3, 2), 5)], "ignoring": [lambda t: (t(3), 3)],
     "checking": [lambda t: (t(2, 3), 4), lambda t: (t(2, 3), 1, "q"), lambda t: (t(2), 1), lambda t: (t(2, 2), -1)],
