@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import importlib._bootstrap as imports  # type: ignore[import-not-found]
 import multiprocessing.context as contexts
 import os
 import pickle
@@ -129,6 +130,26 @@ def _filled(cell):
     except ValueError:
         return False
     return True
+
+
+_PATIENCE = 5.0                                          # seconds: what is imported may itself wait for the child
+
+
+def _await_imports():
+    """Before a fork, wait until no other thread is in the middle of an import, for a few seconds at most: a child has that thread's
+    lock on the module, and would wait for it for ever where it imports the same."""
+    last = time.monotonic() + _PATIENCE
+    while _another_imports() and time.monotonic() < last:
+        time.sleep(0.001)
+
+
+def _another_imports():
+    locks = [ref() for ref in tuple(getattr(imports, "_module_locks", {}).values())]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in locks)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_await_imports)
 
 
 def end_with_parent() -> None:

@@ -1,6 +1,7 @@
 """Pools and `spawn`: what Python's do, what happens when a process is killed, and what travels that no worker could import."""
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import resource
@@ -17,6 +18,7 @@ import numtorch as torch
 import numtorch.multiprocessing as mp
 from bench.runner.workers import network
 from numtorch.kernels import compiler, threads
+from numtorch.multiprocessing import process as starting
 
 
 # ---------------------------------------------------------------- pools
@@ -505,3 +507,36 @@ def test_hogwild(method):
     assert all(optimizer.state[p]["momentum_buffer"].is_shared() for p in model.parameters())
     train_shared(model, optimizer, x, y, 1)              # and goes on here
     assert torch.nn.functional.mse_loss(model(x), y).item() < 2 * after + 1e-6
+
+
+# ---------------------------------------------------------------- forks and imports
+def import_it(name):
+    return importlib.import_module(name).VALUE
+
+
+def test_a_child_that_is_forked_while_another_thread_imports_can_import_the_same(tmp_path, monkeypatch):
+    """The lock on the module was held in the child by a thread that it does not have."""
+    (tmp_path / "slowly_imported.py").write_text("import time\ntime.sleep(0.5)\nVALUE = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importing = threading.Thread(target=importlib.import_module, args=("slowly_imported",))
+    importing.start()
+    try:
+        while "slowly_imported" not in sys.modules:
+            time.sleep(0.001)
+        with mp.get_context("fork").Pool(1) as pool:
+            assert pool.apply_async(import_it, ("slowly_imported",)).get(20) == 7
+    finally:
+        importing.join()
+        sys.modules.pop("slowly_imported")
+
+
+def test_an_import_that_waits_for_a_child_is_not_waited_for(tmp_path, monkeypatch):
+    """What a module does while it is imported may need a process that another thread starts."""
+    (tmp_path / "needs_a_child.py").write_text("import threading, numtorch.multiprocessing as mp\n"
+                                               "process = mp.get_context('fork').Process(target=int)\n"
+                                               "thread = threading.Thread(target=process.start)\nthread.start()\nthread.join()\n"
+                                               "process.join()\nVALUE = process.exitcode\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(starting, "_PATIENCE", 0.2)
+    assert import_it("needs_a_child") == 0
+    sys.modules.pop("needs_a_child")
