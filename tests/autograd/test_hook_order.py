@@ -1,6 +1,8 @@
 """When hooks of tensors, of nodes and of leaves are called, and with what: PyTorch's order."""
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from tape import leaf
 
@@ -86,3 +88,25 @@ def test_arrays_may_be_taken_where_nothing_is_recorded(torch):
         x.numpy()
     with torch.no_grad():
         assert x.numpy().tolist() == [1, 2]
+
+
+OUTPUTS = {"tensor": lambda y: y, "tuple": lambda y: (y, 3), "tuple of lists": lambda y: (y, [y]), "list": lambda y: [y], "dict": lambda y: {"a": y},
+           "None": lambda y: None, "dict without gradients": lambda y: {"a": y.detach()}, "nothing": lambda y: ()}
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_a_module_warns_that_its_backward_hooks_are_not_called(torch, kind, register):
+    class Returning(torch.nn.Module):
+        def forward(self, x):
+            y = x * 2
+            return OUTPUTS[kind](y)
+
+    module = Returning()
+    getattr(module, register)(lambda *_: None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        module(leaf(torch, 1, 2))
+    words = "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received <class"
+    silent = kind in ("tensor", "tuple", "tuple of lists", "nothing")
+    assert [str(w.message)[:len(words)] for w in caught] == ([] if silent else [words])

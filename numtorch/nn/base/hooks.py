@@ -106,7 +106,8 @@ class Hooks:
         for them.
 
         Args:
-            hook: the function; both gradients are tuples, None for what has none.
+            hook: the function; both gradients are tuples, None for what has none. It is called of modules that return a tensor or
+                a tuple of tensors; of others there is a warning.
             prepend: call it before the hooks that are there.
 
         Returns:
@@ -194,6 +195,9 @@ class _Passing:
         return _identity(args, where, inputs_came)
 
     def watch_outputs(self, output):
+        if not isinstance(output, (Tensor, tuple)):
+            warnings.warn(f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                          f"{type(output)}", UserWarning, stacklevel=4)
         outputs = output if isinstance(output, tuple) else (output,)
         where, _ = _tensors_among(outputs)
         if not where:
