@@ -1,7 +1,8 @@
 """`autograd.Function` in transforms: its `jvp`, its `vmap`, and what is made of its backward inside of `vmap`."""
 from __future__ import annotations
 
-from contextlib import contextmanager
+import itertools
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ..autograd.function import Function, FunctionCtx
@@ -162,6 +163,7 @@ def _of_samples(custom, level, has):
         with BatchLevel(level.size, level.randomness) as inner:
             each._level = inner
             args = [batched(v, inner) if inside else v for v, inside in zip(values, has)]
+            each.shapes = [a.layout.shape if isinstance(a, Tensor) else None for a in args]
             if custom._signature is None:
                 result = custom.forward(each, *args)
             else:
@@ -182,15 +184,20 @@ def _of_samples(custom, level, has):
         with BatchLevel(level.size, level.randomness) as inner:
             each._level = inner
             found = _as_tuple(rule(each, *[None if g is None else batched(g, inner) for g in grads]))
-            return tuple([_gathered(inner, g, inside) for g, inside in zip(found, [*has, *[True] * len(found)])])
+            places = itertools.chain(zip(has, each.shapes), itertools.repeat((True, None)))
+            return tuple([_gathered(inner, g, inside, shape) for g, (inside, shape) in zip(found, places)])
 
     return type(custom.__name__, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
-def _gathered(level, grad, inside):
-    """The gradient of all samples of what has samples, and its sum over them of what has not."""
+def _gathered(level, grad, inside, shape):
+    """The gradient of all samples of what has samples, and its sum over them of what has not. In each sample broadcasting is
+    undone; a shape that does not fit is refused where the graph looks at it."""
     if grad is None:
         return None
+    if shape is not None and grad.layout.shape != shape:
+        with suppress(RuntimeError):
+            grad = grad.sum_to_size(*shape)
     whole = level.all_samples(grad)
     return whole if inside else whole.sum(0)
 
