@@ -131,9 +131,10 @@ def test_results_that_share_memory_do():
 
 def test_reused_results_are_in_the_same_memory():
     compiled = torch.compile(lambda x: x * 2, mode="replay", reuse_outputs=True)
+    for _ in range(8):                                   # the calls before may have left something that the first ones settle
+        compiled(torch.ones(3))
     results = [compiled(torch.full((3,), float(i))) for i in range(9)]
-    assert is_quick(compiled) and len({each.data_ptr() for each in results[1:]}) == 1 and results[0].data_ptr() and \
-        results[5][0].item() == 16.0
+    assert is_quick(compiled) and len({each.data_ptr() for each in results}) == 1 and results[5][0].item() == 16.0
 
 
 # ---------------------------------------------------------------- what changes is seen
