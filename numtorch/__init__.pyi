@@ -492,7 +492,7 @@ def div(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None, ou
     """input / other, elementwise, rounded where `rounding_mode` says so."""
 def divide(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """input / other, elementwise, rounded where `rounding_mode` says so."""
-def dot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors."""
 double: _dtype
 def draw(*results: _Any, names: _Any = None) -> _Drawing:
@@ -1183,7 +1183,7 @@ def repeat_interleave(input: Tensor, repeats: _Dims | Tensor | None = None, dim:
     """Each element, or each slice of a dimension, several times in a row."""
 def reshape(input: Tensor, *extents: _Dims, shape: _Dims | None = None) -> Tensor:
     """The same elements under another shape: a view where the strides allow it, else a copy."""
-def resize_as_(self: Tensor, other: _Operand, *, memory_format: _memory_format | None = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: _Any, *, memory_format: _memory_format | None = None) -> Tensor:
     """Change this tensor's shape to that of another; see `resize_`."""
 def resize_as_sparse_(self: Tensor, the_template: _Any) -> Tensor:
     """Give this COO tensor the size of another, in place; what it stores stays."""

@@ -430,7 +430,7 @@ class Attached:
         """input / other, elementwise, rounded where `rounding_mode` says so."""
     def divide_(self, other: _Operand, *, rounding_mode: _str | None = None) -> Tensor:
         """In-place form of `div`: writes the result into this tensor and returns it."""
-    def dot(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of the products of two vectors."""
     def double(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as float64: itself where it is so, else a copy through which gradients pass."""
@@ -1091,7 +1091,7 @@ class Attached:
         """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised."""
     def resize_as(self, tensor: Tensor) -> Tensor:
         """The same elements in another tensor's shape: `reshape_as`, which is what to call."""
-    def resize_as_(self, other: _Operand, *, memory_format: _memory_format | None = None) -> Tensor:
+    def resize_as_(self, the_template: _Any, *, memory_format: _memory_format | None = None) -> Tensor:
         """Change this tensor's shape to that of another; see `resize_`."""
     def resize_as_sparse_(self, the_template: _Any) -> Tensor:
         """Give this COO tensor the size of another, in place; what it stores stays."""

@@ -175,7 +175,7 @@ ORDERED = {
     "cross_entropy_loss": "nn.functional.cross_entropy self=input target weight reduction ignore_index label_smoothing",
     **{f"ctc_loss.{kind}": "nn.functional.ctc_loss log_probs targets input_lengths target_lengths blank reduction zero_infinity"
        for kind in ("IntList", "Tensor")},
-    "dot": "dot self=input tensor=other",
+    "dot": "dot self=input tensor",
     "group_norm": "group_norm input num_groups weight bias eps -cudnn_enabled",
     "hinge_embedding_loss": "hinge_embedding_loss self=input target margin reduction",
     "huber_loss": f"nn.functional.huber_loss {_REDUCED} delta",
@@ -202,7 +202,7 @@ ORDERED = {
     "poisson_nll_loss": "poisson_nll_loss input target log_input full eps reduction",
     "randint.default": "randint high size",
     "randint_like.default": "randint_like self=input high",
-    "resize_as_": "Tensor.resize_as_ self the_template=other",
+    "resize_as_": "Tensor.resize_as_ self the_template",
     "smooth_l1_loss": f"nn.functional.smooth_l1_loss {_REDUCED} beta",
     "soft_margin_loss": f"nn.functional.soft_margin_loss {_REDUCED}",
     "split.Tensor": "split self=tensor split_size=split_size_or_sections dim",

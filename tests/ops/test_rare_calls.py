@@ -476,6 +476,11 @@ T.result_type(T.tensor(1,dtype=T.uint8),2.5)
 T.can_cast(T.float64,T.int32)
 T.promote_types(T.int8,T.uint8)
 T.quantile(A(3,5),T.tensor([.2,.7]).double(),dim=1)
+T.dot(input=A(3),tensor=A(3))
+A(3).dot(tensor=A(3))
+A(3).dot(other=A(3))
+A(6).resize_as_(the_template=A(2,3))
+A(6).resize_as_(other=A(2,3))
 """,
 }
 

@@ -364,11 +364,11 @@ def _plan_dot(x, y):
 
 
 @method
-def dot(input, other, *, out=None) -> Tensor:
+def dot(input, tensor, *, out=None) -> Tensor:
     """The sum of the products of two vectors.
 
     Args:
-        input, other: (n,) of one dtype.
+        input, tensor: (n,) of one dtype.
         out: a tensor to write the result to.
 
     Raises:
@@ -381,16 +381,16 @@ def dot(input, other, *, out=None) -> Tensor:
     """
     try:
         layout = input.layout
-        same = layout is other.layout
+        same = layout is tensor.layout
     except AttributeError:
         same = False
     if not same or layout.ndim != 1 or not layout.contiguous or layout.dtype.name not in ("float32", "float64") or out is not None:
-        return into_exactly("dot", out, _dot(input, other))
-    if not recording(input, other):
-        return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column
-    result = total(arithmetic.mul, input.detach(), other.detach(), mean=False)
-    saved = input if other.node is not None else None, other if input.node is not None else None
-    result.node = GraphNode(DOT, (input.node, other.node), saved)
+        return into_exactly("dot", out, _dot(input, tensor))
+    if not recording(input, tensor):
+        return total(arithmetic.mul, input, tensor, mean=False)       # half the time of a product of a row and a column
+    result = total(arithmetic.mul, input.detach(), tensor.detach(), mean=False)
+    saved = input if tensor.node is not None else None, tensor if input.node is not None else None
+    result.node = GraphNode(DOT, (input.node, tensor.node), saved)
     return result
 
 

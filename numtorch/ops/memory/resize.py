@@ -77,12 +77,12 @@ def resize_(self, *sizes, size=None, memory_format=None) -> Tensor:
 
 
 @method
-def resize_as_(self, other, *, memory_format=None) -> Tensor:
+def resize_as_(self, the_template, *, memory_format=None) -> Tensor:
     """Change this tensor's shape to that of another; see `resize_`.
 
     Args:
-        other: whose shape.
-        memory_format: the order of the dimensions in memory; row-major when None, that of `other` for `preserve_format`.
+        the_template: the tensor whose shape it is to have.
+        memory_format: the order of the dimensions in memory; row-major when None, that of `the_template` for `preserve_format`.
 
     Example:
         >>> import numtorch as torch
@@ -90,7 +90,7 @@ def resize_as_(self, other, *, memory_format=None) -> Tensor:
         tensor([[1],
                 [2]])
     """
-    template = layout_of("resize_as_", other, "other")
+    template = layout_of("resize_as_", the_template, "the_template")
     if memory_format == "preserve_format":
         memory_format = format_of(template) or "contiguous_format"
     return resize_(self, template.shape, memory_format=memory_format)
