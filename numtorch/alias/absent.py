@@ -181,7 +181,6 @@ ABSENT = {
     **_rows("use torch.cuda.Stream", "cuda.streams.", "ExternalStream"),
     **_rows("grad, vjp, jvp, vmap, jacrev, jacfwd, hessian and linearize are here", "func.", """
         functionalize rearrange debug_unwrap replace_all_batch_norm_modules_"""),
-    **_rows(_FX, "fx.subgraph_rewriter.", "replace_pattern_with_filters ReplacedPatterns"),
     **_rows("use nn.Sequential, or a Module of your own", "nn.modules.", "Container container.Container"),
     **_rows("nn.NLLLoss takes images too", "nn.modules.", "NLLLoss2d loss.NLLLoss2d"),
     **_rows("register_module_forward_hook and register_module_full_backward_hook are here", "nn.modules.module.", """

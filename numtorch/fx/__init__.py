@@ -8,7 +8,7 @@ structures         arguments that are structures, of which each leaf is one of t
 tracer             `symbolic_trace`
 graph_module       a module that runs a graph
 interpreter        a graph, run node by node; or made anew
-subgraph_rewriter  `replace_pattern`
+subgraph_rewriter  `replace_pattern`, with filters or without
 passes/            what is done with whole graphs
 """
 from __future__ import annotations

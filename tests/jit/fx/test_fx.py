@@ -283,6 +283,35 @@ def test_patterns_are_replaced(name):
     assert len(matches) == {"twice": 2, "none": 0, "used too early": 0}.get(name, 1)
 
 
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("options", [{}, {"ignore_literals": True}, {"match_filters": ["first"]}, {"match_filters": ["first"], "ignore_literals": True},
+                                     {"match_filters": ["first", "none"]}, {"replacement_callback": "by_number", "ignore_literals": True}])
+def test_filters_say_which_occurrences_are_replaced(options):
+    """And what takes their place may depend on each: as in PyTorch."""
+    found, wanted = _filtered(torch, fx, options), _filtered(reference, reference_fx, options)
+    assert found[:2] == wanted[:2] and found[2] == pytest.approx(wanted[2])
+
+
+def _filtered(torch, fx, options):
+    """The code of a program after replacements, where these are, and what it computes."""
+    def f(x):
+        return torch.relu(x + 2) * torch.relu(x - x + 3) + torch.relu(x + 2.0)
+
+    def by_number(match, graph, pattern):
+        number = next(node.args[1] for node in match.nodes_map.values() if node.name.startswith("add"))
+        assert isinstance(graph, fx.Graph) and [node.op for node in pattern.nodes].count("placeholder") == 1
+        return fx.symbolic_trace(lambda a: torch.sigmoid(a * number)).graph
+    ways = {"first": lambda match, graph, pattern: match.placeholder_nodes[0].op == "placeholder", "none": lambda *given: False}
+    given = {**options, "match_filters": [ways[each] for each in options.get("match_filters", [])]}
+    if "replacement_callback" in options:
+        given["replacement_callback"] = by_number
+    traced, rewriter = fx.symbolic_trace(f), fx.subgraph_rewriter
+    replaced = rewriter.replace_pattern_with_filters(traced, lambda a: torch.relu(a + 2), lambda a: torch.exp(a).neg(), **given)
+    with pytest.raises(AssertionError, match="Must provide either"):
+        rewriter.replace_pattern_with_filters(traced, f)
+    return lines_of(traced.code), [[node.name for node in each.replacements] for each in replaced], traced(torch.ones(2)).tolist()
+
+
 def test_a_replacement_leaves_the_modules_that_are_there():
     """Of its own it brings what the module has under no such path, tensors too."""
     class Net(torch.nn.Module):
