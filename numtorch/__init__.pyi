@@ -365,11 +365,11 @@ def clamp_(self: Tensor, min: _Operand | None = None, max: _Operand | None = Non
     """In-place form of `clamp`: writes the result into this tensor and returns it."""
 def clamp_max(input: Tensor, max: _Operand, *, out: Tensor | None = None) -> Tensor:
     """Elements, but at most `max`; NaN stays."""
-def clamp_max_(input: Tensor, high: _Operand) -> Tensor:
+def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
     """In-place form of `clamp_high`: writes the result into this tensor and returns it."""
 def clamp_min(input: Tensor, min: _Operand, *, out: Tensor | None = None) -> Tensor:
     """Elements, but at least `min`; NaN stays."""
-def clamp_min_(input: Tensor, low: _Operand) -> Tensor:
+def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
     """In-place form of `clamp_low`: writes the result into this tensor and returns it."""
 def clear_autocast_cache() -> None:
     """Forget the casts of parameters, as a program must that changes parameters inside of a region."""

@@ -319,11 +319,11 @@ class Attached:
         """In-place form of `clamp`: writes the result into this tensor and returns it."""
     def clamp_max(self, max: _Operand, *, out: Tensor | None = None) -> Tensor:
         """Elements, but at most `max`; NaN stays."""
-    def clamp_max_(self, high: _Operand) -> Tensor:
+    def clamp_max_(self, max: _Operand) -> Tensor:
         """In-place form of `clamp_high`: writes the result into this tensor and returns it."""
     def clamp_min(self, min: _Operand, *, out: Tensor | None = None) -> Tensor:
         """Elements, but at least `min`; NaN stays."""
-    def clamp_min_(self, low: _Operand) -> Tensor:
+    def clamp_min_(self, min: _Operand) -> Tensor:
         """In-place form of `clamp_low`: writes the result into this tensor and returns it."""
     def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
         """Elements held between `min` and `max`; NaN stays. Where `min` exceeds `max`, `max` comes out."""

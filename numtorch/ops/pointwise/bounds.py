@@ -94,25 +94,25 @@ def _(grad, x, low, high):
 
 
 @pointwise(methods=False, refuses=UNORDERED)
-def clamp_low(x, low):
-    """x, but at least low."""
-    return maximum(x, low)
+def clamp_low(x, min):
+    """x, but at least min."""
+    return maximum(x, min)
 
 
 @clamp_low.derivative
-def _(grad, x, low):
-    return where(x >= low, grad, 0), where(x < low, grad, 0)
+def _(grad, x, min):
+    return where(x >= min, grad, 0), where(x < min, grad, 0)
 
 
 @pointwise(methods=False, refuses=UNORDERED)
-def clamp_high(x, high):
-    """x, but at most high."""
-    return minimum(x, high)
+def clamp_high(x, max):
+    """x, but at most max."""
+    return minimum(x, max)
 
 
 @clamp_high.derivative
-def _(grad, x, high):
-    return where(x <= high, grad, 0), where(x > high, grad, 0)
+def _(grad, x, max):
+    return where(x <= max, grad, 0), where(x > max, grad, 0)
 
 
 @method
