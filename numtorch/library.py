@@ -5,6 +5,7 @@ numtorch's ops needs none of this, and has its gradients by itself.
 """
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
@@ -15,7 +16,8 @@ from types import SimpleNamespace
 from . import tree
 from .autograd import Function
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel",
+           "register_vmap"]
 
 _ops: dict[str, CustomOpDef] = {}
 _running = threading.local()                             # `ops`: of which this thread runs what stands for the whole
@@ -35,6 +37,36 @@ def _op(name) -> CustomOpDef:
     return _ops[name]
 
 
+class _Call:
+    """How a call's arguments and its result are made of tensors and other values, of which a Function takes and gives them.
+
+    Args:
+        form: of the arguments by place.
+        keywords: those by name.
+    """
+
+    __slots__ = ("form", "keywords", "result")
+
+    def __init__(self, form, keywords) -> None:
+        self.form, self.keywords, self.result = form, keywords, None
+
+    def flat(self, result) -> tuple:
+        """The leaves of a result, whose form is kept."""
+        leaves, self.result = tree.flatten(result)
+        return tuple(leaves)
+
+
+@contextlib.contextmanager
+def _flags_by_argument(ctx):
+    """While `needs_input_grad` has a flag for each of the op's arguments, of a list of tensors a list."""
+    flags = ctx.needs_input_grad
+    ctx.needs_input_grad = tree.unflatten(list(flags[1:]), ctx.form)
+    try:
+        yield
+    finally:
+        ctx.needs_input_grad = flags
+
+
 class CustomOpDef:
     """An op under a name of a program's own, which `custom_op` makes.
 
@@ -48,6 +80,7 @@ class CustomOpDef:
         self._fake: Callable | None = None
         self._whole: Callable | None = None              # what is called instead of everything, gradients too
         self._function: type[Function] | None = None
+        self._vmap: Callable | None = None
         self._signature: inspect.Signature | None = None
 
     def __repr__(self):
@@ -90,34 +123,69 @@ class CustomOpDef:
         Args:
             backward: `backward(ctx, *grads)` gives one for each argument, None for what has none.
             setup_context: `setup_context(ctx, inputs, output)` keeps what backward needs, by `ctx.save_for_backward` or as
-                attributes.
+                attributes; of an op with arguments by name alone, it takes these as `keyword_only_inputs`, too.
+                `ctx.needs_input_grad` has a flag for each argument.
         """
         op = self
 
         class Gradient(Function):
             @staticmethod
-            def forward(form, keywords, *leaves):
-                return op._run(*tree.unflatten(list(leaves), form), **keywords)
+            def forward(call, *leaves):
+                return call.flat(op._run(*tree.unflatten(list(leaves), call.form), **call.keywords))
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                form, keywords, *leaves = inputs
-                ctx.form = form
+                call, *leaves = inputs
+                ctx.form, ctx.result = call.form, call.result
                 if setup_context is not None:
-                    named = {"keyword_only_inputs": keywords} if keywords else {}
-                    setup_context(ctx, tree.unflatten(leaves, form), output, **named)
+                    args, result = tree.unflatten(leaves, call.form), tree.unflatten(list(output), call.result)
+                    with _flags_by_argument(ctx):
+                        if call.keywords:
+                            setup_context(ctx, inputs=args, keyword_only_inputs=call.keywords, output=result)
+                        else:
+                            setup_context(ctx, args, result)
 
             @staticmethod
             def backward(ctx, *grads):
-                found = backward(ctx, *grads)
+                of_result = tree.unflatten(list(grads), ctx.result)
+                with _flags_by_argument(ctx):
+                    found = backward(ctx, *(of_result if isinstance(of_result, tuple) else (of_result,)))
                 found = found if isinstance(found, tuple) else (found,)
                 spread = tree.spread(found, ctx.form)
                 if spread is None:
                     raise RuntimeError(f"{op._qualname}: backward gave {len(found)} gradients, of another form than the arguments: "
                                        f"{tree.shown(ctx.form)}")
-                return None, None, *spread
+                return None, *spread
         Gradient.__name__ = Gradient.__qualname__ = f"{self._namespace}_{self._name}"
         self._function = Gradient
+        self._give_vmap()
+
+    def register_vmap(self, func: Callable | None = None, /):
+        """What the op does with all samples at once, inside of `torch.func.vmap`.
+
+        Args:
+            func: `func(info, in_dims, *args, **kwargs)` is told `info.batch_size` and `info.randomness`, and for each argument
+                which of its dimensions counts samples, or None; it gives the result and such a dimension, of several results a
+                tuple of these. Without it, this is a decorator.
+        """
+        if func is None:
+            return self.register_vmap
+        self._vmap = func
+        if self._function is None:
+            self.register_autograd(_without_gradients(self))
+        self._give_vmap()
+        return func
+
+    def _give_vmap(self):
+        if self._vmap is None:
+            return
+        rule = self._vmap
+
+        def vmap(info, in_dims, call, *leaves):
+            dims, args = tree.unflatten(list(in_dims[1:]), call.form), tree.unflatten(list(leaves), call.form)
+            result, dims = rule(info, dims, *args, **call.keywords)
+            return call.flat(result), tuple(tree.spread(dims, call.result))
+        self._function.vmap = staticmethod(vmap)         # type: ignore[union-attr, method-assign, assignment]
 
     def _publish(self):
         """Put the op where programs look for it."""
@@ -143,7 +211,8 @@ class CustomOpDef:
         if self._function is None:
             return self._run(*args, **keywords)
         leaves, form = tree.flatten(tuple(args))
-        return self._function.apply(form, keywords, *leaves)
+        call = _Call(form, keywords)
+        return tree.unflatten(list(self._function.apply(call, *leaves)), call.result)
 
     def _run(self, *args, **keywords):
         """What the op gives, on the device of its arguments."""
@@ -215,6 +284,11 @@ def register_fake(op, func: Callable | None = None, /, *, lib=None, _stacklevel:
 def register_autograd(op, backward: Callable, /, *, setup_context: Callable | None = None, lib=None) -> None:
     """`CustomOpDef.register_autograd` of an op, or of the op of a name."""
     _op(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op, func: Callable | None = None, /, *, lib=None):
+    """`CustomOpDef.register_vmap` of an op, or of the op of a name; without a function, a decorator."""
+    return _op(op).register_vmap(func)
 
 
 def define(qualname: str, schema: str = "", *, lib=None, tags=()) -> None:

@@ -1,7 +1,8 @@
-"""The users' Functions of PyTorch's own table, defined in both libraries: values, gradients of first and second order, and what
+"""The users' Functions and ops of PyTorch's own tables, defined in both libraries: values, gradients of first and second order, and what
 transforms make of them."""
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import warnings
@@ -19,19 +20,20 @@ from tests.opdb import array, ours, parts  # noqa: E402
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from torch.testing._internal import autograd_function_db as table
+    from torch.testing._internal import autograd_function_db, custom_op_db
 
 
-def entries():
-    """The table's Functions by name, PyTorch's and numtorch's: its text with the other library's name."""
+def entries(table, name):
+    """The entries of a table by name, PyTorch's and numtorch's: its text with the other library's name."""
     text = inspect.getsource(table).partition("import numpy as np")[2]     # behind what it imports
+    text = text.replace("from torch import Tensor\n", "Tensor = torch.Tensor\n").replace("._opoverload", "")
     scope = {**vars(table), "torch": numtorch, "all_types_and": lambda *dtypes: dtypes,
              "OpInfo": lambda name, **words: types.SimpleNamespace(name=name, **words)}
     exec(compile(text, "functions", "exec"), scope)
-    return {info.name: (info, mine) for info, mine in zip(table.autograd_function_db, scope["autograd_function_db"], strict=True)}
+    return {info.name: (info, mine) for info, mine in zip(getattr(table, name), scope[name], strict=True)}
 
 
-ENTRIES = entries()
+ENTRIES = {**entries(autograd_function_db, "autograd_function_db"), **entries(custom_op_db, "custom_op_db")}
 
 
 def tensors(value, library):
@@ -74,9 +76,11 @@ def outcome(aspect, library, function, args):
         return type(error)
 
 
+OF_ALL = list(ASPECTS)[:4]                               # PyTorch refuses gradients of samples of ops, and takes their tangents for zeros
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("aspect", ASPECTS)
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name, aspect", [(name, aspect) for name in ENTRIES for aspect in (OF_ALL if name.endswith("CustomOp") else ASPECTS)])
 def test_function(name, aspect):
     info, mine = ENTRIES[name]
     if (name, aspect) == ("NumpyCubeNotComposableAutogradFunction", "second gradients"):
@@ -84,9 +88,10 @@ def test_function(name, aspect):
     torch.manual_seed(0)
     for sample in list(info.sample_inputs_func(info, "cpu", torch.float32, requires_grad=True))[:3]:
         given = sample.input, *sample.args
-        if not isinstance(sample.input, torch.Tensor) and aspect not in ("values", "gradients", "second gradients"):
+        if not isinstance(sample.input, torch.Tensor) and aspect not in OF_ALL[:3]:
             continue
-        found, wanted = (outcome(aspect, numtorch, mine.op, ours(given)), outcome(aspect, torch, info.op, given))
+        found = outcome(aspect, numtorch, functools.partial(mine.op, **sample.kwargs), ours(given))
+        wanted = outcome(aspect, torch, functools.partial(info.op, **sample.kwargs), given)
         if isinstance(found, type) or isinstance(wanted, type):
             assert found is wanted
             continue
