@@ -459,7 +459,7 @@ def glu(input, dim: int = -1) -> Tensor:
     if extent % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {extent}")
     if input.node is not None or input.layout.handler is not None:
-        return activation.gated(*input.split(extent // 2, dim))
+        return activation.gated(*input.chunk(2, dim))    # which are two of no elements, too
     (first, start), (second, middle) = [_narrow_layout(input.layout, dim, at, extent // 2) for at in (0, extent // 2)]
     return activation.gated(_view_of(input, first, start), _view_of(input, second, middle))
 

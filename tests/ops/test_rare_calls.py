@@ -482,6 +482,8 @@ A(3).dot(other=A(3))
 A(6).resize_as_(the_template=A(2,3))
 A(6).resize_as_(other=A(2,3))
 A(6).clamp_max_(max=2)
+F.glu(A(2,0).requires_grad_())
+F.glu(A(4,0).requires_grad_(),0)
 A(6).clamp_min_(min=T.tensor(1.))
 T.clamp_min_(A(6),min=0)
 """,
