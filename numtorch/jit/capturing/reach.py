@@ -35,7 +35,8 @@ MOST = 20_000                                            # objects that are foll
 _VALUES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice)
 _LIBRARY = (dtype, device, Layout, Generator, Node, Leaf, Storage, Primitive, types.BuiltinFunctionType,
             types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
-            property, staticmethod, classmethod, types.CodeType, types.GenericAlias, np.dtype, type(namedtuple("_Sample", "a").a))
+            property, staticmethod, classmethod, types.CodeType, types.GenericAlias, types.UnionType, np.dtype,
+            type(namedtuple("_Sample", "a").a))
 _WRAPPED = (types.FunctionType, types.MethodType, types.CellType, functools.partial, Tensor, Module)
 _OF_THE_TAPE = {"_base", "_views", "_stored_grad"}       # attributes of tensors that are this package's
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, OrderedDict, defaultdict)

@@ -24,6 +24,13 @@ BUILTINS = {name: getattr(builtins, name) for name in (
     "abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "enumerate", "float", "hash", "hex", "int", "len",
     "list", "max", "min", "oct", "ord", "pow", "print", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip")}
 BUILTINS["warn"] = warnings.warn
+
+
+def warned(message, category) -> None:
+    """`warnings.warn` at the script's line. It imports, which what a script may name does not have."""
+    warnings.warn(message, category, stacklevel=2)
+
+
 WARNINGS = {name: getattr(builtins, name) for name in ("UserWarning", "DeprecationWarning", "FutureWarning", "RuntimeWarning")}
 EXCEPTIONS = {
     name: getattr(builtins, name)
