@@ -15,6 +15,7 @@ import math
 import numbers
 import os
 import types
+import warnings
 from typing import Any
 
 from ...devices import device
@@ -455,6 +456,8 @@ def _path(value):
             return f"math.{name}"
     if value is device:
         return "torch.device"
+    if value is warnings.warn:
+        return "warn"
     if value is collections.OrderedDict:                 # whose order every dict has
         return "dict"
     if name == "record_function" and value.__module__ == "numtorch.profiler.recording":

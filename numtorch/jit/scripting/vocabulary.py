@@ -23,14 +23,14 @@ from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list
 BUILTINS = {name: getattr(builtins, name) for name in (
     "abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "enumerate", "float", "hash", "hex", "int", "len",
     "list", "max", "min", "oct", "ord", "pow", "print", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip")}
-BUILTINS["warn"] = warnings.warn
 
 
-def warned(message, category) -> None:
+def warn(message, category) -> None:
     """`warnings.warn` at the script's line. It imports, which what a script may name does not have."""
     warnings.warn(message, category, stacklevel=2)
 
 
+BUILTINS["warn"] = warn
 WARNINGS = {name: getattr(builtins, name) for name in ("UserWarning", "DeprecationWarning", "FutureWarning", "RuntimeWarning")}
 EXCEPTIONS = {
     name: getattr(builtins, name)

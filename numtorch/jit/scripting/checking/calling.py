@@ -243,7 +243,7 @@ class Calling(Members, Effects):
             self.refuse(node, f"warn() takes a message and one of {', '.join(vocabulary.WARNINGS)} in a script")
         self.note_builtin("print", None)                 # which is what it does
         message = self.expression(places["message"])[0]
-        return ast.Call(self.bind(vocabulary.warned), [message, self.bind(vocabulary.WARNINGS[category.id])], []), NONE
+        return ast.Call(self.bind(vocabulary.BUILTINS["warn"]), [message, self.bind(vocabulary.WARNINGS[category.id])], []), NONE
 
     def _builtin_kind(self, node, name, kinds, first):
         if name in ("range",):
