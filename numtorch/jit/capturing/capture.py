@@ -65,6 +65,7 @@ _READING = {own_code(each) for each in (item, numpy, tolist)}
 _PREPARING = {each.__code__ for each in (Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 MOST_WORDS = 1024                                        # that become a tensor: each is stored by a launch of its own
 # this package's functions that do something beside launches, and what notes it
+_RAISED = sys.exc_info, getattr(sys, "exception", sys.exc_info)
 _OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(RuleOptimizer.step): "_on_step",
              Batch.run.__code__: "_on_batch", Prepared.__init__.__code__: "_on_first_step",
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
@@ -246,7 +247,7 @@ class Watch:
             events.know_method(function, kind)
             return
         ours = kind in (OURS, LEGACY)
-        if kind == STANDARDS and function is sys.exc_info:           # by ExitStack, as it ends
+        if kind == STANDARDS and function in _RAISED:                # by ExitStack, as it ends
             return
         if is_allowed(function, ours):
             if decides_alone(function):
