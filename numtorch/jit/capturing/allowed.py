@@ -74,7 +74,10 @@ def is_allowed_name(value) -> str | None:
         name, package = value.__name__, value.__name__.partition(".")[0]
         known = package == "numtorch" or name in MODULES or (package not in sys.stdlib_module_names and package != "numpy")
         return None if known else f"the module {name}"
-    if kind.__module__.partition(".")[0] == "numpy" or (isinstance(value, type) and value.__module__.partition(".")[0] == "numpy"):
+    module = kind.__module__
+    if not isinstance(module, str):                      # but what says where each of its objects is from, as Cython's functions do
+        module = getattr(value, "__module__", None) or ""
+    if module.partition(".")[0] == "numpy" or (isinstance(value, type) and value.__module__.partition(".")[0] == "numpy"):
         return f"NumPy's {getattr(value, '__name__', kind.__name__)}"
     module = getattr(value, "__module__", None)
     if kind is functools._lru_cache_wrapper and not str(module).startswith("numtorch."):
