@@ -130,7 +130,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
             ext_tensor = Producer(ext_tensor)
         try:
             result = from_numpy(np.from_dlpack(ext_tensor))
-        except RuntimeError:                             # a dtype that NumPy has not
+        except (RuntimeError, BufferError):              # a dtype that NumPy has not; the second from 2.5 on
             integers = Integers(ext_tensor)
             if integers.name is None:
                 raise
