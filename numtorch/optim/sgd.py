@@ -134,7 +134,7 @@ class ASGD(RuleOptimizer):
         return super().shared(group)[:2]                 # the third changes with the steps: the first of the coefficients
 
     def coefficients(self, group, batch):
-        step, lr, lambd = batch.next_step(), self.number(group["lr"]), group["lambd"]
+        step, lr, lambd = batch.next_step(), float(group["lr"]), group["lambd"]            # a number, as the state keeps it
         etas, mus = batch.counts["eta"], batch.counts["mu"]
         eta, mu = float(etas[0]), float(mus[0])
         etas[:], mus[:] = lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])

@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import pytest
+from pytorchtables import pytorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
+torch = pytorch()
 
 from tests.transformdb import ASPECTS, ENTRIES, KNOWN, failures  # noqa: E402
 

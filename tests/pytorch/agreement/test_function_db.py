@@ -9,13 +9,12 @@ import warnings
 
 import numpy as np
 import pytest
+from pytorchtables import pytorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's tables need expecttest")
+import numtorch
 
-import numtorch  # noqa: E402
+torch = pytorch()
+
 from tests.opdb import array, ours, parts  # noqa: E402
 
 with warnings.catch_warnings():

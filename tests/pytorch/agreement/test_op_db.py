@@ -12,11 +12,9 @@ import zlib
 
 import pytest
 from daily import DAY
+from pytorchtables import pytorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
+torch = pytorch()
 
 from tests.opdb import (  # noqa: E402
     ASPECTS,

@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from pytorchtables import pytorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's tables need expecttest")
+import numtorch
 
-import numtorch  # noqa: E402
+torch = pytorch()
+
 from tests.opdb import array, ours  # noqa: E402
 
 with warnings.catch_warnings():
@@ -169,6 +168,18 @@ def test_differentiable_steps(case, by, dtype):
         warnings.simplefilter("ignore")                  # gradients of tensors that are no leaves
         for one, other in zip(differentiated(numtorch, case, dtype, by), differentiated(torch, case, dtype, by), strict=True):
             np.testing.assert_allclose(one, other, 1e-4, 1e-5)         # PyTorch counts steps in float32
+
+
+@pytest.mark.parametrize("library", [torch, numtorch], ids=lambda library: library.__name__)
+def test_rates_that_are_kept_as_numbers_have_no_gradient(library):
+    start, rate = library.ones(3, requires_grad=True), library.tensor(0.1, requires_grad=True)
+    p = start.clone()
+    optimizer = library.optim.ASGD([p], lr=rate, differentiable=True)
+    for _ in range(2):
+        p.grad = p.detach() * 2
+        optimizer.step()
+    by_start, by_rate = library.autograd.grad(p.sum(), [start, rate], allow_unused=True)
+    assert by_rate is None and abs(by_start.sum().item() - 3) < 1e-3
 
 
 def test_a_leaf_takes_no_differentiable_step():

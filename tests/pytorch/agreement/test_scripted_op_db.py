@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 from daily import todays
+from pytorchtables import pytorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
+import numtorch
 
-import numpy as np  # noqa: E402
+torch = pytorch()
 
-import numtorch  # noqa: E402
 from tests.opdb import ENTRIES, KNOWN, array, kind_of, ours, parts, samples_of  # noqa: E402
 
 PARTS = 3                                                # of the entries, of which one is tried each day

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import pytest
 from daily import todays
+from pytorchtables import pytorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
+torch = pytorch()
 
 from tests.opdb import ENTRIES  # noqa: E402
 from tests.outdtypes import ON_PURPOSE, differences, first_input  # noqa: E402

@@ -8,13 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from daily import todays
+from pytorchtables import pytorch
 
 import numtorch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
-pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
+torch = pytorch()
 
 from tests.opdb import ENTRIES, parts  # noqa: E402
 from tests.wrongarguments import ON_PURPOSE, differences, is_meant, plainly_wrong  # noqa: E402
