@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dis
 import importlib
-import inspect
 import types as pytypes
 from importlib.util import find_spec
 
@@ -35,29 +34,32 @@ _interposed: dict = {}                                   # what stands before ea
 
 
 class _Function:
-    """A function as it was, its signature, and what stands before it, the innermost first."""
+    """A function as it was, and what stands before it, the innermost first."""
 
-    __slots__ = ("layers", "original", "signature")
+    __slots__ = ("layers", "original")
 
     def __init__(self, function):
-        self.original, self.signature, self.layers = _copy(function, function.__code__), inspect.signature(function), []
+        self.original, self.layers = _copy(function, function.__code__), []
 
     def rebuild(self, function):
         inner = self.original
         for interposer in self.layers:
             code = interposer.code(inner, function)
             inner = _copy(function, code)
-        if self.layers:
-            function.__signature__ = self.signature
-        elif "__signature__" in vars(function):
-            del function.__signature__
+        vars(function).pop("__wrapped__", None)
+        if self.layers:                                  # whose source and signature `inspect` and `help` show
+            function.__wrapped__ = self.original
+        elif "__wrapped__" in vars(self.original):
+            function.__wrapped__ = self.original.__wrapped__
         function.__code__ = inner.__code__
 
 
 def _copy(function, code):
-    """A function of its own with the same name, globals, defaults and closure."""
+    """A function of its own with the same name, globals, defaults, closure and attributes."""
     copy = pytypes.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
+    copy.__annotations__ = function.__annotations__
+    vars(copy).update(vars(function))
     return copy
 
 

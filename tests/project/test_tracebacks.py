@@ -197,6 +197,15 @@ def test_functions_have_text_and_arguments(function):
     assert function.__doc__
 
 
+@pytest.mark.parametrize("function", [torch.add, torch.exp, torch.Tensor.sum, torch.softmax, torch.view_copy])
+def test_functions_whose_calls_are_seen_show_their_own_text(function):
+    """Where a profile, autocast or a subclass stands before all of them."""
+    before = inspect.getsource(function), inspect.signature(function)
+    with torch.profiler.profile():
+        assert (inspect.getsource(function), inspect.signature(function)) == before
+    assert (inspect.getsource(function), inspect.signature(function)) == before
+
+
 def test_generated_text_outlives_a_check_of_files():
     linecache.checkcache()
     assert np.any(["plans" in line for line in linecache.getlines(torch.exp.__code__.co_filename)])
