@@ -2,6 +2,7 @@
 
 timing     which of several programs is the fastest
 splitting  a function split where it cannot be captured
+effects    where a call changes what Python decides by
 calls      what tells calls of a function apart, and how one is captured
 deciding   what a trace does where a value comes to Python
 executor   a graph run in the place of a call

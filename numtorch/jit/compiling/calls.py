@@ -1,6 +1,8 @@
 """Calls of a function: what tells one kind of them from another, and how one is captured."""
 from __future__ import annotations
 
+from typing import Any
+
 from ...amp.casting import state as _autocast
 from ...autograd.modes import modes
 from ...devices import default
@@ -21,6 +23,7 @@ from ..capturing.items import Break
 from ..capturing.reach import Reach, Unfollowed, has_attributes, refused_names
 from ..capturing.replay import HAS_GRAPH, NotCaptured, Replay
 from ..capturing.writing import ELSEWHERE
+from .effects import EFFECT, Effects
 from .splitting import code_of
 
 PROGRAMS = 4                                             # of each kind of calls, for what else is reached: a mode, a layer
@@ -53,7 +56,7 @@ def reach_of(function, objects, codes) -> Reach:
     return Reach(roots, codes, IGNORED, objects)
 
 
-def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False, truths=True):
+def capture(function, args, kwargs, tensors, codes, reuse, tried=(), truths=True):
     """Call a function and capture what it does.
 
     Args:
@@ -62,7 +65,8 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False, tru
         tensors: those among them that are tensors.
         codes: the user's code objects that ran last time, with their globals.
         reuse: whether results stand in the same memory in every call.
-        all_memory: as `Before` has it.
+        tried: what kept the call before from being captured: where something did that will again, lines that have effects on Python
+            are looked for, since the function is split there, too.
         truths: as `Watch` has it.
 
     Returns:
@@ -70,11 +74,9 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False, tru
     """
     where = code_of(function)
     place = (where.co_filename, where.co_firstlineno) if where is not None else ("?", 0)
+    all_memory = any(each.what == ELSEWHERE for each in tried)
     try:
-        given: list = []
-        objects: list = []
-        key = world(), key_of((args, kwargs), given, objects)
-        reach = reach_of(function, objects, codes)
+        reach, changed = _noted(function, args, kwargs, codes)
         own = {id(t) for t in tensors}
         before = Before(tensors, reach, all_memory, (args, kwargs))
         if any(t.memory is other.memory for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
@@ -91,27 +93,43 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False, tru
         result = watch.run(function, args, kwargs)
         again = error.code in watch.codes
         return result, None, [*_places(error, where, codes, place, not again, watch.breaks), *watch.breaks], watch.codes
-    result = watch.run(function, args, kwargs)
-    replay, breaks = None, watch.breaks
+    locating = any(not each.passing or each.what.startswith(EFFECT) for each in tried)
+    effects = Effects(where if locating else None, lambda: _noted(function, args, kwargs, codes)[1])
+    with effects.located():
+        result = watch.run(function, args, kwargs)
+    replay, breaks = None, watch.breaks + effects.breaks
     if not breaks:
         try:
             if not ran_before(watch.codes, codes):
                 raise NotCaptured(NEW_CODE)
-            changed = reach.difference()
-            if changed is not None:
-                raise NotCaptured(f"it has an effect on Python: {changed}")
-            after: list = []
-            if (world(), key_of((args, kwargs), after, [])) != key or any(a is not b for a, b in zip(given, after)):
-                raise NotCaptured("it has an effect on Python: a mode or what an argument holds has changed")
+            what = changed()
+            if what is not None:
+                raise NotCaptured(f"{EFFECT}: {what}")
             replay = Replay(watch, before, result, reuse)
         except NotCaptured as error:
-            breaks = [Break(str(error), *place, passing=str(error) in (NEW_CODE, ELSEWHERE) and not all_memory)]
+            passing = (str(error) in (NEW_CODE, ELSEWHERE) and not all_memory) or (str(error).startswith(EFFECT) and not locating)
+            breaks = [Break(str(error), *place, passing=passing)]
             if str(error) == HAS_GRAPH:
                 breaks += watch.decided
         except Exception as error:                       # the result is there and right: a mistake of ours must not take it away
             breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
     watch.memory.close()
     return result, replay, breaks, watch.codes
+
+
+def _noted(function, args, kwargs, codes):
+    """What a call reaches, and what says, when it is called, what of it has changed since."""
+    given: list = []
+    objects: list = []
+    key = world(), key_of((args, kwargs), given, objects)
+    reach = reach_of(function, objects, codes)
+
+    def changed():
+        what, after = reach.difference(), list[Any]()
+        if what is None and ((world(), key_of((args, kwargs), after, [])) != key or any(a is not b for a, b in zip(given, after))):
+            what = "a mode or what an argument holds has changed"
+        return what
+    return reach, changed
 
 
 def ran_before(codes, known) -> bool:

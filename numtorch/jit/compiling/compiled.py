@@ -17,7 +17,6 @@ from ..capturing.items import Break
 from ..capturing.quick import MISS, written
 from ..capturing.reach import can_die
 from ..capturing.replay import HAS_GRAPH, Replay
-from ..capturing.writing import ELSEWHERE
 from ..tracing.freezing import is_tracing
 from .calls import DIFFERING, IGNORED, PROGRAMS, capture, key_of, reach_of, reason_before, world
 from .explaining import Explanation
@@ -219,8 +218,7 @@ class Compiled:
         if kind.differed and len(kind.replays) == PROGRAMS:
             kind.differed = DIFFERING + 1
         result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"],
-                                                     any(each.what == ELSEWHERE for each in kind.breaks),
-                                                     not self._options["fullgraph"] and kind.decides())
+                                                     kind.breaks, not self._options["fullgraph"] and kind.decides())
         if breaks and breaks[0].what == HAS_GRAPH:
             kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"],
                                                            self._options["memory_budget"])
@@ -439,8 +437,9 @@ def explain(function) -> Callable:
         watch = Watch(capturing=False)
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)
+        breaks: list = []
         for _ in range(ATTEMPTS):
-            _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False, True)
+            _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False, breaks)
             if replay is not None:
                 return Explanation([], replay)
         if breaks[0].what == HAS_GRAPH:
