@@ -14,6 +14,7 @@ import ctypes
 import functools
 import struct
 import sys
+import sysconfig
 import types
 
 import numpy as np
@@ -23,6 +24,9 @@ from ...kernels.intrinsics import as_pointer
 
 _WORD = 8
 _VERSION_TAG = 384                                       # where a class has it: behind `tp_del`
+_VERSIONS = (3, 10), (3, 14)                             # of CPython: the first and the last whose objects are known
+_OLD_TABLES = sys.version_info < (3, 11)                 # where a dict's table says its size, not the logarithm, and always has hashes
+_VALUES = _WORD if sys.version_info >= (3, 13) else 0    # where the values of an object's attributes begin: behind their number
 
 
 def compare_words(table, same, descriptor):
@@ -116,18 +120,26 @@ def of_dict(value, keys=None) -> list:
     """
     pairs = [_field(id(value) + 16, len(value)), _field(id(value) + 32), _field(id(value) + 40)]
     table, values = pairs[1][1], pairs[2][1]
-    log_indices, kind = ctypes.c_uint8.from_address(table + 9).value, ctypes.c_uint8.from_address(table + 10).value
-    entries, count = table + 32 + (1 << log_indices), read(table + 24)
-    width = 3 if kind == 0 else 2
+    entries, count, hashed = _entries(table)
     places = {}
     for i in range(count):
-        key_at = entries + _WORD * (width * i + (kind == 0))
-        places[read(key_at)] = key_at, values + _WORD * i if values else key_at + _WORD
+        key_at = entries + _WORD * ((2 + hashed) * i + hashed)
+        places[read(key_at)] = key_at, values + _VALUES + _WORD * i if values else key_at + _WORD
     for key, each in value.items():
         if keys is None or key in keys:
             key_at, value_at = places[_identity(key, places)]
             pairs += [_field(key_at), _field(value_at, id(each))]
     return pairs
+
+
+def _entries(table):
+    """Where a dict's table has its entries, behind the indices that hashes lead to; how many there are; and whether each has its
+    hash, before its key and value."""
+    if _OLD_TABLES:
+        size = read(table + 8)
+        return table + 40 + size * next(width for width in (1, 2, 4, 8) if size < 1 << 8 * width), read(table + 32), True
+    log_indices, kind = ctypes.c_uint8.from_address(table + 9).value, ctypes.c_uint8.from_address(table + 10).value
+    return table + 32 + (1 << log_indices), read(table + 24), kind == 0
 
 
 def _identity(key, places):
@@ -228,7 +240,7 @@ def is_known() -> bool:
     """Whether this Python's objects are laid out as is expected here: each kind is changed in each way, and looked at."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD or hasattr(sys, "getobjects"):
         return False
-    if not (3, 11) <= sys.version_info[:2] <= (3, 12):
+    if not _VERSIONS[0] <= sys.version_info[:2] <= _VERSIONS[1] or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     objects = [object() for _ in range(40)]
     keyed = {f"key {i}": each for i, each in enumerate(objects)}

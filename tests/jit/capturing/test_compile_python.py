@@ -382,6 +382,53 @@ def test_words_tell_each_change(value, words, change):
     assert not watched.are_same()
 
 
+@pytest.mark.skipif(sys.implementation.name != "cpython" or sys.version_info > (3, 14), reason="not CPython as it was tried")
+def test_this_python_is_known():
+    assert guards.is_known()
+
+
+def with_attributes(count):
+    """An object of a class of its own, whose objects share their keys as long as these are few."""
+    value = type("Kind", (), {})()
+    for i in range(count):
+        setattr(value, f"x{i}", object())
+    return value
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 29, 30, 31, 40, 85, 86, 170, 171, 341, 342, 43_690, 43_691])
+@pytest.mark.parametrize("make", [lambda count: {f"x{i}": object() for i in range(count)}, lambda count: vars(with_attributes(count)),
+                                  lambda count: dict(enumerate(map(str, range(count))))], ids=["dict", "attributes", "numbers"])
+@pytest.mark.skipif(not guards.is_known(), reason="this Python's objects are laid out otherwise")
+def test_words_of_dicts_of_any_size(make, count):
+    """On both sides of the sizes at which a table's indices are wider, and objects no longer share their keys."""
+    value = make(count)
+    for key in (next(iter(value)), list(value)[count // 2], next(reversed(value))):
+        words, others = guards.Words(guards.of_dict(value, {key})), guards.Words(guards.of_dict(value, set(value) - {key}))
+        value[key] = object()
+        assert not words.are_same() and others.are_same()
+    words = guards.Words(guards.of_dict(value))
+    del value[key]
+    assert not words.are_same()
+
+
+@pytest.mark.skipif(not guards.is_known(), reason="this Python's objects are laid out otherwise")
+def test_words_of_attributes_in_an_object():
+    """Which Python 3.13 keeps in the object itself, also where a dict of them was asked for."""
+    value = with_attributes(4)
+    own = guards.Words(guards.of_own_dict(value) + guards.of_dict(vars(value)))
+    assert own.are_same()
+    value.x2 = value.x2
+    assert own.are_same()
+    value.x2 = object()
+    assert not own.are_same()
+    own = guards.Words(guards.of_own_dict(value) + guards.of_dict(vars(value)))
+    del value.x0
+    assert not own.are_same()
+    own = guards.Words(guards.of_own_dict(value) + guards.of_dict(vars(value)))
+    value.__dict__ = dict(vars(value))
+    assert not own.are_same()
+
+
 def test_a_call_is_watched_on_behind_one_that_was_watched_within_it(monkeypatch):
     """The inner function is watched while the outer one is: its end is not the outer one's."""
     inner, observe, told = torch.compile(lambda x: x * 2), Watch._observe, set()
