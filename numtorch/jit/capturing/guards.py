@@ -25,7 +25,7 @@ from ...kernels.intrinsics import as_pointer
 _WORD = 8
 _VERSION_TAG = 384                                       # where a class has it: behind `tp_del`
 _VERSIONS = (3, 10), (3, 14)                             # of CPython: the first and the last whose objects are known
-_OLD_TABLES = sys.version_info < (3, 11)                 # where a dict's table says its size, not the logarithm, and always has hashes
+_OLD_TABLES = sys.version_info < (3, 11)                 # where dicts say the size of their table, and always have hashes
 _VALUES = _WORD if sys.version_info >= (3, 13) else 0    # where the values of an object's attributes begin: behind their number
 
 
