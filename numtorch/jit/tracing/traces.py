@@ -228,7 +228,7 @@ def _parameters_of(function):
 def _check(func, traced, graph, args, tolerance):
     """Warn where a trace and its function differ."""
     def copies():
-        return map_tensors(lambda tensor: clone(detach(tensor)), args)
+        return map_tensors(_alike, args)
     written = [graph.constants[target.node.attributes[0]] for target, _ in graph.writes if target.node is not None]
     state = [(detach(tensor), clone(detach(tensor))) for tensor in written]
     with warnings.catch_warnings():
@@ -244,3 +244,8 @@ def _check(func, traced, graph, args, tolerance):
             warnings.warn(f"Output nr {number + 1}. of the traced function does not match the corresponding output of the Python "
                           f"function. Detailed error:\n{error}", TracerWarning, stacklevel=4)
 
+
+def _alike(tensor):
+    """A copy that takes part in gradients as a tensor does: a leaf of one that is a leaf."""
+    copied = clone(detach(tensor)).requires_grad_(tensor.requires_grad)
+    return copied if tensor.is_leaf else clone(copied)
