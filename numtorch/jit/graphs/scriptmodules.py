@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...nn.modules.module import Module
@@ -124,6 +124,7 @@ class ScriptModule(Module):
         self._program: Any = None
         self._methods: dict[str, Program] = {}
         self._original_name = "Module"
+        self._preserved: tuple[str, ...] = ()            # what `jit.freeze` was told to leave
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -196,14 +197,28 @@ class ScriptModule(Module):
         """Whether graphs say all that calls do, whatever values they are given."""
         return False
 
-    def _frozen(self) -> ScriptModule:
-        """A copy whose tensors are neither trained nor part of a state."""
+    def _may_write(self, names: Iterable[str]) -> bool:
+        """Whether methods may write to tensors of this module.
+
+        Args:
+            names: theirs, or of anything else.
+        """
+        return False
+
+    def _frozen(self, kept: Iterable[str] = ()) -> ScriptModule:
+        """A copy whose tensors are neither trained nor part of a state.
+
+        Args:
+            kept: the names of those that stay what they are.
+        """
         new = copy.deepcopy(self)
-        for module in new.modules():
-            for name, tensor in [(name, each) for name, each in module._parameters.items() if each is not None]:
-                del module._parameters[name]
+        for path, module in new.named_modules():
+            for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
+                if tensor is None or f"{path}.{name}".lstrip(".") in kept:
+                    continue
+                module._parameters.pop(name, None)
                 module._buffers[name] = tensor.detach()
-            module._non_persistent_buffers_set.update(module._buffers)
+                module._non_persistent_buffers_set.add(name)
         return new
 
     def _get_name(self):

@@ -114,6 +114,10 @@ class ScriptedModule(ScriptModule):
         script = self._scripts.get("forward")
         return isinstance(script, Script) and not any(each.looks or each.assigns for each in all_scripts(script, self))
 
+    def _may_write(self, names):
+        scripts = [script for name in names if isinstance(script := self._scripts.get(name), Script)]
+        return any(each.writes or each.assigns for script in scripts for each in all_scripts(script, self))
+
     def _bound(self, name):
         script = self._scripts[name]
         return types.MethodType(script if isinstance(script, Script) else script.function, self)

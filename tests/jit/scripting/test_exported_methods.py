@@ -84,6 +84,69 @@ def test_scripts_and_traces_call_a_trace_and_its_methods():
             assert torch.equal(each(given), Outer(net)(given))
 
 
+class Normed(programs.Net):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(3, momentum=0.5)
+
+    def forward(self, x):
+        return self.norm(self.part.linear(x)) * self.weight + self.count
+
+
+class Unwritten(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm, self.unit = torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), 4
+
+    def forward(self, x):
+        return self.norm(self.linear(x))
+
+    @torch.jit.export
+    def plain(self, x):
+        return self.linear(x) * self.unit
+
+
+WAYS = {"as it is": lambda each: each, "from a file": through_file, "copied": copy.deepcopy,
+        "once more": torch.jit.optimize_for_inference, "copied from a file": lambda each: copy.deepcopy(through_file(each))}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("make", [lambda net, x: torch.jit.trace(net, x), lambda net, x: torch.jit.script(net)], ids=["trace", "script"])
+def test_what_is_preserved_is_there_in_frozen_modules(make, way):
+    net, x = Normed().eval(), torch.rand(2, 3)
+    with torch.no_grad():
+        wanted, fewer = net(x), net(x[:1])
+
+    def frozen(*names):
+        return WAYS[way](torch.jit.freeze(make(net, x), preserved_attrs=[*names]))
+    stepping = frozen("step", "lengths")
+    assert torch.equal(stepping.step(x), x + 1) and stepping.lengths([x]) == net.lengths([x]) and not list(stepping.parameters())
+    torch.testing.assert_close(stepping(x), wanted + 1)
+    torch.testing.assert_close(stepping(x[:1]), fewer + 1)
+    writable = frozen("count", "part")
+    with torch.no_grad():
+        writable.count.add_(3)
+        writable.part.linear.weight.mul_(0)
+        writable.part.linear.bias.copy_(net.norm.running_mean)
+    torch.testing.assert_close(writable(x), torch.full((2, 3), 3.0))
+    assert [name for name, _ in writable.named_parameters()] == ["part.linear.weight", "part.linear.bias"]
+    assert not net.count.any() and torch.equal(net(x).detach(), wanted)
+    with pytest.raises(RuntimeError, match="Unknown name: misspelt"):
+        frozen("step", "misspelt")
+
+
+def test_norms_are_folded_beside_preserved_methods_that_write_nothing():
+    net, x = Unwritten().eval(), torch.rand(2, 3)
+    for change in (torch.jit.freeze, torch.jit.optimize_for_inference):
+        frozen = change(torch.jit.freeze(torch.jit.trace(net, x), preserved_attrs=["plain", "unit"]))
+        assert [node.op for node in frozen.graph.nodes if node.inputs] == ["linear"] and frozen.unit == 4
+        torch.testing.assert_close((frozen(x), frozen.plain(x)), (net(x).detach(), net.plain(x).detach()))
+    both = torch.jit.trace_module(net, {"forward": x, "plain": x})
+    frozen = through_file(torch.jit.freeze(both, preserved_attrs=["plain"]))
+    assert isinstance(frozen.plain.graph, torch.jit.Graph) and not hasattr(torch.jit.freeze(both), "plain")
+    torch.testing.assert_close(frozen.plain(x), net.plain(x).detach())
+
+
 def test_hooks_of_a_traced_module_are_in_the_trace_alone():
     net, x = programs.Net(), torch.ones(2, 3)
 
