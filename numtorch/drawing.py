@@ -129,7 +129,9 @@ def _look(node, called) -> str:
     given = _shown(getattr(node, "attributes", None))
     if given:
         lines.append(given)
-    saved = [_kind(layout) for layout in node.saved_layouts() if not layout.weak]
+    names, layouts = node.saved_names(), node.saved_layouts()
+    names += names[-1:] * (len(layouts) - len(names))    # several tensors may have the last one
+    saved = [f"{name} {_kind(layout)}" for name, layout in zip(names, layouts) if layout is not None and not layout.weak]
     if saved:
         lines.append("saved: " + ", ".join(saved))
     return f'shape=box, label="{_text(lines)}"'

@@ -9,10 +9,11 @@ from ..layout import Size
 from ..tensor import Tensor
 from . import engine
 from .engine import arithmetic, run_backward
-from .graph import Leaf, Output, add_hook, extras_of, named
+from .graph import Leaf, Output, add_hook, extras_of
 from .graphtools import GradientEdge, ones_at, place_of
 from .hooks import HookTable
 from .modes import modes
+from .nodenames import named
 
 
 def _as_tuple(value, name, kinds=(Tensor, GradientEdge)):

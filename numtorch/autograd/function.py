@@ -6,9 +6,9 @@ import inspect
 
 from ..tensor import Tensor, view_of
 from .engine import arithmetic
-from .graph import GraphNode, Node, Output, Recorded, extras_of, freed_error, note_view, rebuild_result, restore, save, save_result
+from .graph import GraphNode, Node, Output, Recorded, extras_of, freed_error, rebuild_result, restore, save, save_result
 from .modes import modes, no_grad
-from .writes import mark_written, source_line
+from .writes import mark_written, note_view, source_line
 
 _ONCE_DIFFERENTIABLE = Recorded("once_differentiable")
 

@@ -7,8 +7,8 @@ produced, only its memory: a node that owned the tensor that owns it would be a 
 """
 from __future__ import annotations
 
-import functools
 import weakref
+from inspect import CO_VARARGS
 from typing import TYPE_CHECKING
 
 from ..devices import cpu
@@ -17,11 +17,15 @@ from ..layout import formatted
 from ..tensor import Tensor, alias, lasting, new, wrap
 from .hooks import HookTable, NodeHook, PreHook
 from .modes import RARE, modes, saved_tensors_hooks
-from .nodenames import call_name
+from .nodenames import call_name, named
 from .writes import source_line
 
 if TYPE_CHECKING:                                        # that file puts its names here, where PyTorch has them
     from .graphtools import *  # noqa: F403
+
+
+# What PyTorch calls some of what nodes save, and our derivatives.
+_OUR_NAMES = {"self": ("input", "x", "a"), "other": ("y", "b"), "target": ("y",), "result": ("out",)}
 
 
 class Node:
@@ -70,9 +74,29 @@ class Node:
         """The layout of the call's result, where the node knows it."""
         return None
 
+    def saved_names(self) -> tuple:
+        """What the derivative calls the tensors that the node saved."""
+        return ()
+
     def saved_layouts(self) -> list:
-        """The layouts of what the node keeps for backward."""
+        """The layouts of these, None for what is not there."""
         return []
+
+    def saved_at(self, position):
+        """What has the name at a place among these."""
+        return self.tensors()[position]
+
+    def __getattr__(self, name):
+        """`_saved_input` and its like: what is saved, under the names that the derivative and PyTorch have for it."""
+        if name.startswith("_saved_"):
+            names, wanted = self.saved_names(), name.removeprefix("_saved_")
+            for each in (wanted, *_OUR_NAMES.get(wanted, ())):
+                if each in names:
+                    return self.saved_at(names.index(each))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self):
+        return [*super().__dir__(), *[f"_saved_{name}" for name in self.saved_names()]]
 
     @property
     def next_functions(self):
@@ -140,20 +164,6 @@ class Node:
 
     def __repr__(self):
         return f"<{self.name()} object at {id(self):#x}>"
-
-
-@functools.cache
-def _named_class(kind, name):
-    return type(name, (kind,), {"__slots__": ()})
-
-
-def named(node):
-    """A node as users see it, of a class under its name: `type(x.grad_fn).__name__` is what PyTorch's tools write into pictures,
-    and look for. Most nodes are never looked at, and are recorded as what they are."""
-    name = node.name()
-    if type(node).__name__ != name:
-        node.__class__ = _named_class(type(node), name)
-    return node
 
 
 class _Extras:
@@ -337,15 +347,22 @@ def freed_error():
 
 # ---------------------------------------------------------------- ops made of ops
 class Recorded:
-    """What a node was recorded for: a name and a derivative. The primitives of ops/ are such."""
+    """What a node was recorded for: a name and a derivative. The primitives of ops/ are such.
+
+    Attributes:
+        saves: what the derivative calls the tensors that nodes save; those from place `rest` on have one name.
+    """
 
     def __init__(self, name: str):
         self.name = self.key = name
-        self.vjp = None
+        self.vjp, self.saves, self.rest = None, (), None
 
     def derivative(self, vjp):
-        """Decorator: the gradients of the inputs by ops, `vjp(node, grad)`."""
-        self.vjp = vjp
+        """Decorator: the gradients of the inputs by ops, `vjp(node, grad, *saved)`: of what a node saves, then its results."""
+        code = vjp.__code__
+        variadic = bool(code.co_flags & CO_VARARGS)
+        self.vjp, self.saves = vjp, code.co_varnames[2:code.co_argcount + variadic]
+        self.rest = len(self.saves) - 1 if variadic else None
         return vjp
 
     def recorded(self, out, inputs, saved=(), attributes=None, *, saves_result=False):
@@ -379,8 +396,8 @@ class GraphNode(Node):
     """A recorded call of a primitive whose derivative is made of ops.
 
     Args:
-        primitive: what was called; `primitive.vjp(node, grad)` gives the gradients, `grad` being a list where the node has several
-            outputs.
+        primitive: what was called; `primitive.vjp(node, grad, *saved)` gives the gradients, `grad` being a list where the node has
+            several outputs.
         edges: the inputs' nodes.
         saved: tensors to keep for backward (None allowed).
         attributes: what the derivative must know beside tensors, as plain values: the call's other arguments, or all that its plan
@@ -414,36 +431,42 @@ class GraphNode(Node):
             return kept.layout if type(kept) is _Packed else kept[2]
         return self.primitive.result_layout(self)
 
+    def saved_names(self):
+        return self.primitive.saves
+
     def saved_layouts(self):
-        return [kept.layout for kept in self.saved[0] if kept is not None] if self.saved else []
+        return [None if kept is None else kept.layout for kept in self.saved[0]] if self.saved else []
+
+    def saved_at(self, position):
+        kept = self.tensors()
+        return tuple(kept[position:]) if position == self.primitive.rest else kept[position]
 
     def needs(self, index) -> bool:
         """Whether the gradient of input `index` is wanted."""
         return self.edges[index] is not None
 
     def tensors(self) -> list:
-        """The saved tensors, checked against in-place changes."""
+        """The saved tensors and results, checked against in-place changes."""
         if self.saved is None:
             raise freed_error()
-        result = []
-        for kept, version in zip(*self.saved[:2]):
+        tensors, versions, results = self.saved
+        found = []
+        for kept, version in zip(tensors, versions):
             if kept is None or (type(kept) is not _Packed and kept.memory.version == version):
-                result.append(kept)
+                found.append(kept)
             else:
-                result.append(restore(kept, version, self))
-        return result
+                found.append(restore(kept, version, self))
+        if results:
+            found += [rebuild_result(r, self, i) for i, r in enumerate(results)]
+        return found
 
     def save_results(self, tensors) -> None:
-        """Save this node's own outputs: their memory, from which `result_tensors` makes tensors that lead back here."""
+        """Save this node's own outputs: their memory, from which `tensors` makes tensors that lead back here."""
         self.saved = *self.saved[:2], [save_result(t) for t in tensors]
 
-    def result_tensors(self) -> list:
-        if self.saved is None:
-            raise freed_error()
-        return [rebuild_result(r, self, i) for i, r in enumerate(self.saved[2])]
-
     def backward(self, grad):
-        return self.primitive.vjp(self, grad)
+        primitive = self.primitive
+        return primitive.vjp(self, grad, *self.tensors()) if primitive.saves else primitive.vjp(self, grad)
 
 
 _NOTHING_SAVED = (), (), ()
@@ -466,18 +489,6 @@ def rebuild_result(kept, node, index=0):
     if storage.version != version:
         raise modified(out, version, node.name(), node.extras and node.extras.trace)
     return out
-
-
-def note_view(source, view, origin=None) -> None:
-    """Let writes to a tensor or to this view of it be noticed by the other. `origin` says why the view's own history is not that of
-    a view op, if it is not."""
-    view._base = base = source if source._base is None else source._base
-    views = base.__dict__.setdefault("_views", [])
-    if len(views) >= 32 and not len(views) & (len(views) - 1):             # at powers of two, drop the dead
-        views[:] = [v for v in views if v() is not None]
-    views.append(weakref.ref(view))
-    if origin is not None:
-        view._origin = origin
 
 
 def recording(*tensors) -> bool:

@@ -1,8 +1,9 @@
-"""What is noted of writes in place, for backward to find: the version, the op, and in anomaly mode the source line."""
+"""What is noted of writes in place, for backward to find: version, op, in anomaly mode the source line, and who views what."""
 from __future__ import annotations
 
 import sys
 import traceback
+import weakref
 
 from .modes import modes
 
@@ -42,3 +43,15 @@ def mark_written(storage, op_name) -> None:
     if modes.anomaly:
         storage.writer = _Traced(op_name)
         storage.writer.line = source_line()
+
+
+def note_view(source, view, origin=None) -> None:
+    """Let writes to a tensor or to this view of it be noticed by the other. `origin` says why the view's own history is not that of
+    a view op, if it is not."""
+    view._base = base = source if source._base is None else source._base
+    views = base.__dict__.setdefault("_views", [])
+    if len(views) >= 32 and not len(views) & (len(views) - 1):             # at powers of two, drop the dead
+        views[:] = [v for v in views if v() is not None]
+    views.append(weakref.ref(view))
+    if origin is not None:
+        view._origin = origin

@@ -127,9 +127,9 @@ def through(x, primitive, compute, saved=(), attributes=None) -> Tensor:
 
 
 @VALUES.derivative
-def _values_vjp(node, grad):
+def _values_vjp(node, grad, *indices):
     layout, coalesced = node.attributes
-    return (with_values(layout, node.tensors(), coalesced, grad),)
+    return (with_values(layout, indices, coalesced, grad),)
 
 
 @functools.cache
@@ -138,9 +138,9 @@ def _named(name):
     made_of = Recorded(name)
 
     @made_of.derivative
-    def vjp(node, grad):
+    def vjp(node, grad, *indices):
         layout, coalesced = node.attributes
-        return (taken(grad, layout, node.tensors(), coalesced),)
+        return (taken(grad, layout, indices, coalesced),)
     return made_of
 
 
@@ -384,9 +384,9 @@ COALESCE.function, TO_DENSE.function = coalesce, to_dense          # which of al
 
 
 @TO_DENSE.derivative
-def _to_dense_vjp(node, grad):
+def _to_dense_vjp(node, grad, *indices):
     layout, coalesced = node.attributes
-    return (with_values(layout, node.tensors(), coalesced, taken(grad, layout, node.tensors(), coalesced)),)
+    return (with_values(layout, indices, coalesced, taken(grad, layout, indices, coalesced)),)
 
 
 def of_dense(x, title, convert, *options) -> Tensor:

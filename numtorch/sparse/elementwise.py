@@ -69,14 +69,12 @@ def _cast_vjp(node, grad):
 
 
 @_SCALED.derivative
-def _scaled_vjp(node, grad):
-    factor, = node.tensors()
+def _scaled_vjp(node, grad, factor):
     return (to_dtype(arithmetic.mul(grad, arithmetic.conj(factor)), node.attributes),)
 
 
 @_SHARED.derivative
-def _shared_vjp(node, grad):
-    divisor, = node.tensors()
+def _shared_vjp(node, grad, divisor):
     return (to_dtype(arithmetic.div(grad, arithmetic.conj(divisor)), node.attributes),)
 
 

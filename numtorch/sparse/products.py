@@ -101,9 +101,8 @@ def product(x, dense, flipped=False, kind=_MM) -> Tensor:
     return out
 
 
-def _product_vjp(node, grad):
-    (x, dense), flipped = node.tensors(), node.attributes
-    by_x = by_dense = None
+def _product_vjp(node, grad, x, dense):
+    flipped, by_x, by_dense = node.attributes, None, None
     if node.needs(0):
         a, b = (_conjugated(dense), _conjugated(grad)) if flipped else (grad, dense)
         if node.primitive is _MM and takes_all(node.edges[0]):
@@ -150,8 +149,7 @@ def _sampled(plan, rows: Tensor, columns: Tensor, a: Tensor, b: Tensor):
 
 
 @_SAMPLED.derivative
-def _sampled_vjp(node, grad):
-    rows, columns, a, b = node.tensors()
+def _sampled_vjp(node, grad, rows, columns, a, b):
     weights = coo(stacked((rows, columns)), grad, (a.layout.shape[0], b.layout.shape[0]))
     return (None, None, product(weights, arithmetic.conj(b)) if node.needs(2) else None,
             product(weights, arithmetic.conj(a), True) if node.needs(3) else None)
@@ -286,8 +284,7 @@ def _bmm(primitive, a, b):
 
 
 @_BMM.derivative
-def _bmm_vjp(node, grad):
-    a, b = node.tensors()
+def _bmm_vjp(node, grad, a, b):
     return (dense_bmm(grad, transpose(_conjugated(b), 1, 2)) if node.needs(0) else None,
             _bmm(None, transpose(_conjugated(a), 1, 2), grad) if node.needs(1) else None)
 

@@ -55,31 +55,31 @@ def _gradients(tensors, grad, again, adjoint):
 
 
 @_CAT.derivative
-def _cat_vjp(node, grad):
+def _cat_vjp(node, grad, *tensors):
     dim = node.attributes
     def parts(*tensors):
         extents = [t.layout.shape[dim] for t in tensors]
         return tuple([narrow(grad, dim, sum(extents[:i]), n) for i, n in enumerate(extents)])
-    return _gradients(node.tensors(), grad, lambda *tensors: _cat(None, *tensors, dim), parts)
+    return _gradients(tensors, grad, lambda *again: _cat(None, *again, dim), parts)
 
 
 @_SELECT.derivative
-def _select_vjp(node, grad):
+def _select_vjp(node, grad, x):
     dim, index = node.attributes
-    return _gradients(node.tensors(), grad, lambda x: _select(x, dim, index),
+    return _gradients((x,), grad, lambda x: _select(x, dim, index),
                       lambda x: (select_scatter(_zeros(x), grad, dim, index),))
 
 
 @_SLICE.derivative
-def _slice_vjp(node, grad):
+def _slice_vjp(node, grad, x):
     dim, *bounds = node.attributes
-    return _gradients(node.tensors(), grad, lambda x: _slice(x, dim, *bounds),
+    return _gradients((x,), grad, lambda x: _slice(x, dim, *bounds),
                       lambda x: (slice_scatter(_zeros(x), grad, dim, *bounds),))
 
 
 @_INDEX_SELECT.derivative
-def _index_select_vjp(node, grad):
-    (x, index), dim = node.tensors(), node.attributes
+def _index_select_vjp(node, grad, x, index):
+    dim = node.attributes
     return *_gradients((x,), grad, lambda x: _index_select(None, x, index, dim),
                        lambda x: (index_add(_zeros(x), dim, index, grad),)), None
 

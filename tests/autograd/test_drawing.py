@@ -38,6 +38,9 @@ def test_every_recorded_call_can_be_drawn_and_walked():
             while stack and seen < 200:
                 node = stack.pop()
                 assert node.name() in repr(node)
+                named = [getattr(node, attribute) for attribute in dir(node) if attribute.startswith("_saved_")]
+                saved = node.tensors() if hasattr(node, "tensors") else []
+                assert sum(len(each) if type(each) is tuple else 1 for each in named) == len(saved), (name, node)
                 stack += [n for n, _ in node.next_functions if n is not None]
                 seen += 1
 
@@ -67,4 +70,19 @@ def test_fused_losses_say_what_they_keep():
     x, y = torch.randn(3, requires_grad=True), torch.ones(3)
     loss = F.mse_loss(x, y)
     assert loss.grad_fn._saved_self is x and torch.equal(loss.grad_fn._saved_target, y)
-    assert "squared_error\\nfloat32 ()\\n'mean'\\nsaved: float32 (3,), float32 (3,)" in torch.draw(loss).source
+    assert "squared_error\\nfloat32 ()\\n'mean'\\nsaved: x float32 (3,), y float32 (3,)" in torch.draw(loss).source
+
+
+def test_saved_tensors_have_pytorchs_names():
+    x, w, i = torch.randn(2, 3, requires_grad=True), torch.randn(4, 3, requires_grad=True), torch.tensor([1, 0])
+    product = x @ w.t()
+    assert product.grad_fn._saved_self is x and torch.equal(product.grad_fn._saved_mat2, w.t())
+    assert torch.equal(product.softmax(1).grad_fn._saved_result, product.softmax(1))
+    assert F.embedding(i, x).grad_fn._saved_indices is i and x[i, i].grad_fn._saved_indices == (i, i)
+    node = F.linear(x, w.detach()).grad_fn
+    assert node._saved_input is None and "_saved_weight" in dir(node)        # the weight wants no gradient, so the input is not kept
+    with pytest.raises(AttributeError, match="no attribute '_saved_self_'"):
+        node._saved_self_
+    product.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        product.grad_fn._saved_self

@@ -139,9 +139,8 @@ def run_calls(calls: tuple, operands: list, before: Iterable = ()) -> list:
 
 
 @FUSED.derivative
-def _vjp(node, grad):
+def _vjp(node, grad, *tensors):
     """The gradients by the ops that were put together."""
-    tensors = node.tensors()
     calls, results = node.attributes
     grads = grad if isinstance(grad, list) else [grad]
     create = modes.grad

@@ -2,7 +2,7 @@
 backward runs, kernels included, where a trace to be differentiated has the ops that the derivative is made of."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, Node, rebuild_result
+from ...autograd.graph import GraphNode, Node
 from ...autograd.modes import no_grad
 from ...ops.core.primitive import registry
 from ...ops.memory.detach import detach
@@ -72,7 +72,7 @@ def run_gradient(op: str, inputs: list, attributes: tuple) -> list:
         saved = inputs[first:last]
         kept = [(t.memory, t.address, t.layout, t.memory.version) for t in inputs[last:]]
         node.saved = saved, [None if t is None else t.memory.version for t in saved], kept
-        gradients = primitive.vjp(node, inputs[0] if grads is None else inputs[:first])
+        gradients = node.backward(inputs[0] if grads is None else inputs[:first])
     return [grad for grad in gradients if grad is not None]
 
 
@@ -94,9 +94,7 @@ def given_to(node: GraphNode | PointwiseNode, grad) -> tuple[list, tuple]:
     """
     wanted = tuple([edge is not None for edge in node.edges])
     if isinstance(node, PointwiseNode):
-        recipe = node.recipe
-        results = [rebuild_result(node.saved[-1], node)] if recipe.saves_out else []
-        return [grad, *node.restored(), *results], (None, len(results), wanted, recipe.inputs)
-    saved, results = node.tensors(), node.result_tensors() if node.saved[2] else []
+        return [grad, *node.tensors()], (None, int(node.recipe.saves_out), wanted, node.recipe.inputs)
+    saved, results = node.tensors(), node.saved[2]
     grads = grad if isinstance(grad, list) else [grad]
-    return [*grads, *saved, *results], (len(grads) if isinstance(grad, list) else None, len(results), wanted, node.attributes)
+    return [*grads, *saved], (len(grads) if isinstance(grad, list) else None, len(results), wanted, node.attributes)

@@ -12,7 +12,7 @@ derivative. Everything else that is called an op is a Python function over primi
     def softmax_along(plan, x: Tensor, dim): ... # a known plan, then the tensors and attributes of the call
 
     @SOFTMAX.derivative
-    def _vjp(node, grad): ...                    # gradients of the tensors, by ops
+    def _vjp(node, grad, out): ...               # gradients of the tensors, by ops, from what nodes save
 
 `softmax_along(x, dim)` looks its plan up by the identity of the layouts and by the attributes. What is not found goes to `miss`,
 which hands layouts that are special to their handler and plans the rest: an ordinary call never asks.
@@ -193,7 +193,7 @@ class Primitive(Recorded):
         checks: what attributes are checked by, by their places.
         counts: whether the first extent of its results depends on values.
         taken: what gives the handler of a draw whose tensors are ordinary, or None, while a trace is made (func/randomness.py).
-        vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
+        vjp: `vjp(node, grad, *saved) -> gradients`, by ops; None where results have no gradient.
     """
 
     function = plan = execute = None
@@ -383,7 +383,7 @@ def derivative_of(*each):
     """Decorator: the derivative of several primitives."""
     def add(vjp):
         for primitive in each:
-            primitive.vjp = vjp
+            primitive.derivative(vjp)
         return vjp
     return add
 

@@ -131,9 +131,9 @@ _GATHER.execute = _gathered
 
 
 @_GATHER.derivative
-def _gather_vjp(node, grad):
+def _gather_vjp(node, grad, index):
     layout, dim = node.attributes
-    return (into_fresh(scatter_add_, filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
+    return (into_fresh(scatter_add_, filled(layout.dense(grad.layout.dtype), 0), dim, index, grad),)
 
 
 # ---------------------------------------------------------------- scatter
@@ -189,9 +189,8 @@ for _primitive in (_SCATTER, _SCATTER_ADD, SCATTER_REDUCE):
 
 
 @derivative_of(_SCATTER, _SCATTER_ADD)
-def _scatter_vjp(node, grad):
+def _scatter_vjp(node, grad, places):
     dim, source, how = node.attributes
-    places, = node.tensors()
     by_target = by_source = None
     if how not in (None, "add"):
         raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add', or scatter_reduce")

@@ -127,10 +127,10 @@ _INDEX.execute = lambda plan, x, *call: index_values(x, call[-2], call[:-2], cal
 
 
 @derivative_of(_INDEX, _INDEX_SELECT)
-def _index_vjp(node, grad):
+def _index_vjp(node, grad, *indices):
     if node.primitive is _INDEX_SELECT and widened.is_needed(grad.layout, "add"):
-        return (to_dtype(spread(to_dtype(grad, float32), *node.attributes, node.tensors()), grad.layout.dtype),)
-    return (spread(grad, *node.attributes, node.tensors()),)
+        return (to_dtype(spread(to_dtype(grad, float32), *node.attributes, indices), grad.layout.dtype),)
+    return (spread(grad, *node.attributes, indices),)
 
 
 def spread(grad, layout, dims, indices):
@@ -159,8 +159,8 @@ def _plan_spread(grad, *call):
 
 
 @_INDEX_BACKWARD.derivative
-def _spread_vjp(node, grad):
-    return (index_values(grad, node.attributes, node.tensors()),)
+def _spread_vjp(node, grad, *indices):
+    return (index_values(grad, node.attributes, indices),)
 
 
 # ---------------------------------------------------------------- written
@@ -251,9 +251,8 @@ for _primitive in _WRITES.values():
 
 
 @derivative_of(*[write for name, write in _WRITES.items() if name not in ("index_fill", "index_reduce")])
-def _put_vjp(node, grad):
+def _put_vjp(node, grad, *indices):
     dims, source, reduce = node.attributes
-    indices = node.tensors()
     by_target = by_source = None
     if node.needs(0):
         by_target = grad if reduce else put_values(clone(grad), dims, indices, number(0), False)
@@ -263,10 +262,9 @@ def _put_vjp(node, grad):
 
 
 @derivative_of(_WRITES["index_fill"])
-def _fill_vjp(node, grad):
+def _fill_vjp(node, grad, index):
     """As `_put_vjp`, but what is filled counts once, however often the index names it."""
-    (dim,), _, _ = node.attributes
-    (index,), layout = node.tensors(), grad.layout
+    ((dim,), _, _), layout = node.attributes, grad.layout
     by_target = put_values(clone(grad), (dim,), (index,), number(0), False) if node.needs(0) else None
     if not node.needs(1):
         return by_target, None

@@ -207,8 +207,8 @@ def select_true(plan, x: Tensor, mask: Tensor):
 
 
 @_MASKED_SELECT.derivative
-def _select_true_vjp(node, grad):
-    return (into_fresh(masked_scatter_, filled(node.attributes.dense(), 0), node.tensors()[0], grad),)
+def _select_true_vjp(node, grad, mask):
+    return (into_fresh(masked_scatter_, filled(node.attributes.dense(), 0), mask, grad),)
 
 
 @method
@@ -259,8 +259,8 @@ def _scatter_where(plan, self: Tensor, mask: Tensor, source: Tensor):
 
 
 @_MASKED_SCATTER.derivative
-def _masked_scatter_vjp(node, grad):
-    source, (mask,) = node.attributes, node.tensors()
+def _masked_scatter_vjp(node, grad, mask):
+    source = node.attributes
     by_target = where(mask, 0, grad) if node.needs(0) else None
     if not node.needs(1):
         return by_target, None

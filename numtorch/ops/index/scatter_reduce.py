@@ -105,9 +105,7 @@ def _combined(input: Tensor, index: Tensor, src: Tensor, dim, reduce, include_se
 
 
 @SCATTER_REDUCE.derivative
-def _scatter_reduce_vjp(node, grad):
-    self, index, src = node.tensors()
-    out, = node.result_tensors()
+def _scatter_reduce_vjp(node, grad, self, index, src, out):
     dim, reduce, include_self = node.attributes
     used = src
     for d, n in enumerate(index.layout.shape):

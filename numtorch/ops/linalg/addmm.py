@@ -119,8 +119,7 @@ BADDBMM, _baddbmm = _sum("baddbmm", "batch1", "batch2", (3, 3))
 
 
 @derivative_of(ADDMM, ADDMV, BADDBMM)
-def _added_vjp(node, grad):
-    a, b = node.tensors()
+def _added_vjp(node, grad, a, b):
     beta, alpha, shape = node.attributes
     if isinstance(beta, complex) or isinstance(alpha, complex):
         beta, alpha = complex(beta).conjugate(), complex(alpha).conjugate()

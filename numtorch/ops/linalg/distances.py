@@ -167,8 +167,8 @@ def _every_two(plan, input: Tensor, p: float):
 
 
 @PDIST.derivative
-def _every_two_vjp(node, grad):
-    (x,), (distances,), p = node.tensors(), node.result_tensors(), node.attributes
+def _every_two_vjp(node, grad, x, distances):
+    p = node.attributes
     if p == 0 or not x.layout.numel or not distances.layout.numel:
         return (zeros_like(x),)
     if recording(x, grad):

@@ -122,8 +122,7 @@ def _info(plan, A: Tensor, upper: bool):
 
 
 @CHOLESKY.derivative
-def _cholesky_vjp(node, grad):
-    lower, = node.result_tensors()
+def _cholesky_vjp(node, grad, lower):
     inner = (lower.mH @ grad).tril()
     inner = inner - diag_embed(inner.diagonal(0, -2, -1)) * 0.5
     by_a = solve_triangular(lower.mH, inner, upper=True)
@@ -170,14 +169,13 @@ def _qr(plan, A: Tensor, mode):
 
 
 @LINALG_QR.derivative
-def _qr_vjp(node, grads):
+def _qr_vjp(node, grads, q, r):
     mode, rows, columns = node.attributes
     if mode == "r":
         raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
                            "linalg.qr(A, mode='reduced')")
     if mode == "complete" and rows > columns:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
-    q, r = node.result_tensors()
     by_q, by_r = grads
     by_q = q * 0 if by_q is None else by_q
     by_r = r * 0 if by_r is None else by_r
@@ -239,8 +237,7 @@ def _eigh(plan, A: Tensor, UPLO: str):
 
 
 @EIGH.derivative
-def _eigh_vjp(node, grads):
-    values, vectors = node.result_tensors()
+def _eigh_vjp(node, grads, values, vectors):
     by_values, by_vectors = grads
     inner = diag_embed(values * 0 if by_values is None else by_values).to(vectors.dtype)
     if by_vectors is not None:
@@ -312,8 +309,7 @@ def _eig(plan, A: Tensor):
 
 
 @EIG.derivative
-def _eig_vjp(node, grads):
-    values, vectors = node.result_tensors()
+def _eig_vjp(node, grads, values, vectors):
     by_values, by_vectors = grads
     inner = diag_embed(values * 0 if by_values is None else by_values)
     if by_vectors is not None:

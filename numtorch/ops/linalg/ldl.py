@@ -171,8 +171,7 @@ def _check_pivots(pivots, n):
 
 
 @LDL_SOLVE.derivative
-def _vjp(node, grad):
-    ld, pivots = node.tensors()
+def _vjp(node, grad, ld, pivots):
     shape, hermitian = node.attributes
     if hermitian:
         by_b = _ldl_solve(ld, pivots, grad, hermitian)

@@ -161,9 +161,8 @@ def _orthonormal(y, times_b):
 
 
 @LOBPCG.derivative
-def _vjp(node, grads):
+def _vjp(node, grads, a, values, vectors):
     """X diag(gE) X^T - sum_i (A - e_i)^+ g_i x_i^T, the pseudo-inverses by systems bordered with the vectors."""
-    (a,), (values, vectors) = node.tensors(), node.result_tensors()
     by_values, by_vectors = grads
     by_a = 0 if by_values is None else vectors @ diag_embed(by_values) @ vectors.mT
     if by_vectors is not None:

@@ -68,9 +68,8 @@ def _lu_factor(plan, A: Tensor):
 
 
 @LU_FACTOR.derivative
-def _vjp(node, grad):
+def _vjp(node, grad, pivots, lu):
     """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for square ones; what lies beyond the square is solved for first."""
-    (pivots,), (lu,) = node.tensors(), node.result_tensors()
     m, n = node.attributes
     k = min(m, n)
     square = lu[..., :k, :k]

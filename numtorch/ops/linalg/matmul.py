@@ -173,9 +173,8 @@ def mm(input, mat2, *, out=None) -> Tensor:
 
 
 @MM.derivative
-def _mm_vjp(node, grad):
-    a, b = node.tensors()
-    return (mm(grad, adjoint(b)) if node.needs(0) else None, mm(adjoint(a), grad) if node.needs(1) else None)
+def _mm_vjp(node, grad, input, mat2):
+    return (mm(grad, adjoint(mat2)) if node.needs(0) else None, mm(adjoint(input), grad) if node.needs(1) else None)
 
 
 def adjoint(x):
@@ -228,9 +227,8 @@ def bmm(input, mat2, *, out=None) -> Tensor:
 
 
 @BMM.derivative
-def _bmm_vjp(node, grad):
-    a, b = node.tensors()
-    return (bmm(grad, adjoint(b)) if node.needs(0) else None, bmm(adjoint(a), grad) if node.needs(1) else None)
+def _bmm_vjp(node, grad, input, mat2):
+    return (bmm(grad, adjoint(mat2)) if node.needs(0) else None, bmm(adjoint(input), grad) if node.needs(1) else None)
 
 
 @method
@@ -333,10 +331,9 @@ def _batch_stride(layout, batch):
 
 
 @MATMUL.derivative
-def _batches_vjp(node, grad):
-    a, b = node.tensors()
-    by_a = _sum_to(matmul(grad, adjoint(b)), node.attributes[0]) if node.needs(0) else None
-    return by_a, _sum_to(matmul(adjoint(a), grad), node.attributes[1]) if node.needs(1) else None
+def _batches_vjp(node, grad, input, other):
+    by_a = _sum_to(matmul(grad, adjoint(other)), node.attributes[0]) if node.needs(0) else None
+    return by_a, _sum_to(matmul(adjoint(input), grad), node.attributes[1]) if node.needs(1) else None
 
 
 def _sum_to(grad, shape):
@@ -395,10 +392,9 @@ def dot(input, tensor, *, out=None) -> Tensor:
 
 
 @DOT.derivative
-def _dot_vjp(node, grad):
-    x, y = node.tensors()
-    return (arithmetic.mul(grad, arithmetic.conj(y)) if node.needs(0) else None,
-            arithmetic.mul(grad, arithmetic.conj(x)) if node.needs(1) else None)
+def _dot_vjp(node, grad, input, tensor):
+    return (arithmetic.mul(grad, arithmetic.conj(tensor)) if node.needs(0) else None,
+            arithmetic.mul(grad, arithmetic.conj(input)) if node.needs(1) else None)
 
 
 @MV.planned
@@ -436,9 +432,8 @@ def mv(input, vec, *, out=None) -> Tensor:
 
 
 @MV.derivative
-def _mv_vjp(node, grad):
-    a, x = node.tensors()
-    return (outer(grad, arithmetic.conj(x)) if node.needs(0) else None, mv(adjoint(a), grad) if node.needs(1) else None)
+def _mv_vjp(node, grad, input, vec):
+    return (outer(grad, arithmetic.conj(vec)) if node.needs(0) else None, mv(adjoint(input), grad) if node.needs(1) else None)
 
 
 @method

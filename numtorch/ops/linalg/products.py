@@ -140,9 +140,8 @@ def _cross(plan, input: Tensor, other: Tensor, dim: int | None):
 
 
 @CROSS.derivative
-def _cross_vjp(node, grad):
+def _cross_vjp(node, grad, x, y):
     """Of x it is y x grad, of y grad x x: the triple product stays when its factors go round."""
-    x, y = node.tensors()
     dim = node.attributes
     return (_fitted(_cross(conj(y), grad, dim), x.layout) if node.needs(0) else None,
             _fitted(_cross(grad, conj(x), dim), y.layout) if node.needs(1) else None)
@@ -196,9 +195,8 @@ def kron(input, other, *, out=None) -> Tensor:
 
 
 @KRON.derivative
-def _kron_vjp(node, grad):
+def _kron_vjp(node, grad, x, y):
     """Every dimension of the gradient is two again, of which that of the other factor is summed over."""
-    x, y = node.tensors()
     m, n = ((1,) * (grad.layout.ndim - t.layout.ndim) + t.layout.shape for t in (x, y))
     grad = reshape(grad, tuple(extent for pair in zip(m, n) for extent in pair))
     left, right = tuple(i for extent in m for i in (extent, 1)), tuple(i for extent in n for i in (1, extent))

@@ -92,8 +92,7 @@ def _solve(plan, A: Tensor, B: Tensor):
 
 
 @SOLVE.derivative
-def _solve_vjp(node, grad):
-    (a,), (x,) = node.tensors(), node.result_tensors()
+def _solve_vjp(node, grad, a, x):
     by_b = solve(a.mH, grad)
     return (fitting(-(by_b @ x.mH), node.attributes[0]) if node.needs(0) else None,
             fitting(by_b, node.attributes[1]) if node.needs(1) else None)
@@ -130,8 +129,8 @@ def _inv(plan, A: Tensor):
 
 
 @INV.derivative
-def _inv_vjp(node, grad):
-    adjoint = node.result_tensors()[0].mH
+def _inv_vjp(node, grad, inverse):
+    adjoint = inverse.mH
     return (-(adjoint @ grad @ adjoint),)
 
 
@@ -167,8 +166,7 @@ def _det(plan, A: Tensor):
 
 
 @DET.derivative
-def _det_vjp(node, grad):
-    (a,), (value,) = node.tensors(), node.result_tensors()
+def _det_vjp(node, grad, a, value):
     if not has_values(value) or bool((value.detach() != 0).all()):
         return ((grad * value.conj()).unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
     return (grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(a),)
@@ -185,10 +183,9 @@ def _cofactors(a: Tensor):
 
 
 @COFACTORS.derivative
-def _cofactors_vjp(node, grad):
+def _cofactors_vjp(node, grad, a, u, s, vh):
     """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
     i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
-    a, u, s, vh = node.tensors()
     n = s.layout.shape[-1]
     one = eye(n, dtype=bool_, device=s.layout.device)
     pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
@@ -239,8 +236,7 @@ def _slogdet(plan, A: Tensor):
 
 
 @SLOGDET.derivative
-def _slogdet_vjp(node, grads):
-    (a,), (sign, size) = node.tensors(), node.result_tensors()
+def _slogdet_vjp(node, grads, a, sign, size):
     by_sign, by_size = grads
     by_size = size * 0 if by_size is None else by_size
     if a.layout.dtype.is_complex:
@@ -324,8 +320,7 @@ def tolerance(A, s, atol, rtol):
 
 
 @PINV.derivative
-def _pinv_vjp(node, grad):
-    (a,), (p,) = node.tensors(), node.result_tensors()
+def _pinv_vjp(node, grad, a, p):
     ph, gh = p.mH, grad.mH
     if a.layout.shape[-2] <= a.layout.shape[-1]:
         k = gh @ p

@@ -122,8 +122,7 @@ def _step(layout, batch):
 
 
 @SOLVE_TRIANGULAR.derivative
-def _vjp(node, grad):
-    (a,), (x,) = node.tensors(), node.result_tensors()
+def _vjp(node, grad, a, x):
     of_a, of_b, upper, unit = node.attributes
     by_b = solve_triangular(a.mH, grad, upper=not upper, unitriangular=unit)
     by_a = None

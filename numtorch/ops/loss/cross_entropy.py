@@ -183,8 +183,7 @@ _cross_entropy, _nll_loss = _loss(CROSS_ENTROPY), _loss(NLL_LOSS)
 
 
 @derivative_of(CROSS_ENTROPY, NLL_LOSS)
-def _vjp(node, grad):
-    input, target, scratch, weight = node.tensors()
+def _vjp(node, grad, input, target, scratch, weight):
     plan = node.primitive.plan_at(node.attributes)
     if recording(input, target, grad) or node.needs(1):
         return _composed_gradients(node, plan, grad, input, target, weight)

@@ -122,8 +122,7 @@ def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest,
 
 
 @CTC_LOSS.derivative
-def _vjp(node, grad):
-    log_probs, labels, places, losses, alpha = node.tensors()
+def _vjp(node, grad, log_probs, labels, places, losses, alpha):
     plan = CTC_LOSS.plan_at(node.attributes)
     if recording(log_probs, grad):
         return (_composed(plan, grad, log_probs, labels, places, losses),)

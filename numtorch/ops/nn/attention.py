@@ -229,12 +229,10 @@ def run_forward(plan, query, key, value, mask):
 
 
 @SCALED_DOT_PRODUCT_ATTENTION.derivative
-def _attend_vjp(node, grad):
-    query, key, value, mask, lse, state = node.tensors()
+def _attend_vjp(node, grad, query, key, value, mask, lse, state, out):
     plan = SCALED_DOT_PRODUCT_ATTENTION.plan_at(node.attributes)
     if modes.grad:
         return gradient_formula(plan, state, [node.needs(i) for i in range(3)], query, key, value, mask, grad)
-    out, = node.result_tensors()
     grads = [empty(_result_layout(x.layout, x.layout.shape[-1])) for x in (query, key, value)]
     run_backward(plan, state, query, key, value, mask, out, lse, _rows(grad), grads)
     return tuple([g if node.needs(i) else None for i, g in enumerate(grads)])

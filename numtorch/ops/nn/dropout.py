@@ -82,8 +82,7 @@ _dropout, _alpha_dropout = _elementwise(DROPOUT), _elementwise(ALPHA_DROPOUT)
 
 
 @derivative_of(DROPOUT, ALPHA_DROPOUT)
-def _vjp(node, grad):
-    mask, = node.tensors()
+def _vjp(node, grad, mask):
     return (masked_scale(grad, mask, node.attributes),)
 
 

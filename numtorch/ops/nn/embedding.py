@@ -93,9 +93,8 @@ def _added_rows(grad, layout, indices):
 
 
 @EMBEDDING.derivative
-def _embedding_vjp(node, grad):
+def _embedding_vjp(node, grad, indices):
     layout, padding, by_frequency, sparse = node.attributes
-    indices, = node.tensors()
     if sparse:
         if by_frequency:
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
@@ -262,9 +261,8 @@ def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
 
 
 @EMBEDDING_BAG.derivative
-def _bag_sums_vjp(node, grad):
+def _bag_sums_vjp(node, grad, input, offsets):
     layout, mean = node.attributes
-    input, offsets = node.tensors()
     input = reshape(input, -1)
     bags = searchsorted(offsets, arange(input.layout.numel, device=layout.device), right=True) - 1
     if mean:

@@ -171,10 +171,10 @@ class LinearNode(GraphNode):
         saved, plan = self.saved, _plan_for(self.attributes)
         kernels = (plan and plan.gradients.get(grad.layout)) or self._kernels(grad.layout)
         if saved is None or kernels is None:
-            return self.primitive.vjp(self, grad)
+            return super().backward(grad)
         (x, weight), (x_version, weight_version), _ = saved
         if (x is not None and x.memory.version != x_version) or (weight is not None and weight.memory.version != weight_version):
-            return self.primitive.vjp(self, grad)                  # which says who changed what
+            return super().backward(grad)                # which says who changed what
         by_input, by_weight, by_bias = self.edges
         if by_input is not None:
             by_input = (kernels.by_input or kernels.for_input()).run(grad, weight)
@@ -194,13 +194,12 @@ class LinearNode(GraphNode):
         return plan.gradients.keep(layout, _Gradients(plan, layout))
 
     def differentiable_backward(self, grad):
-        return self.primitive.vjp(self, grad)
+        return super().backward(grad)
 
 
 @LINEAR.derivative
-def _linear_vjp(node, grad):
+def _linear_vjp(node, grad, input, weight):
     """The gradients by ops, which are recorded under `create_graph`."""
-    x, weight = node.tensors()
     by_input, by_weight, by_bias = node.edges
     flat = grad
     if grad.layout.ndim != 2:
@@ -208,7 +207,7 @@ def _linear_vjp(node, grad):
     if by_input is not None:
         by_input = matmul(grad, arithmetic.conj_physical(weight) if weight.layout.dtype.is_complex else weight)
     if by_weight is not None:
-        rows = x if x.layout.ndim == 2 else reshape(x, (flat.layout.shape[0], x.layout.shape[-1]))
+        rows = input if input.layout.ndim == 2 else reshape(input, (flat.layout.shape[0], input.layout.shape[-1]))
         by_weight = mm(transpose(flat, 0, 1), arithmetic.conj(rows))
     if by_bias is not None:
         by_bias = SUM.run(flat, 0)

@@ -118,8 +118,8 @@ MULTI_HEAD_ATTENTION.execute = _attend
 
 
 @MULTI_HEAD_ATTENTION.derivative
-def _projections_vjp(node, grad):
-    *packs, mask, lse, state = node.tensors()
+def _projections_vjp(node, grad, *kept):
+    *packs, mask, lse, state, out = kept
     key = node.attributes
     plan, batch_dim = MULTI_HEAD_ATTENTION.plan_at(key), key[-3]
     if modes.grad:
@@ -128,7 +128,6 @@ def _projections_vjp(node, grad):
         grads = [_joined(g, batch_dim) for g in gradient_formula(plan.attention, state, (True,) * 3, query, key, value, mask, grad)]
         return tuple([grads[0], grads[1], grads[2]] if len(packs) == 3 else
                      [cat(grads, -1)] if len(packs) == 1 else [grads[0], cat(grads[1:], -1)])
-    out, = node.result_tensors()
     grad = grad if grad.layout.strides[2] == 1 else contiguous(grad)
     grads_of_packs, grads = plan.gradient_packs(batch_dim)
     attention = plan.attention

@@ -135,8 +135,7 @@ def _kept(primitive, input, *others):
 
 
 @derivative_of(LAYER_NORM, RMS_NORM, GROUP_NORM, INSTANCE_NORM)
-def _vjp(node, grad):
-    input, weight, stats = node.tensors()
+def _vjp(node, grad, input, weight, stats):
     kept = node.attributes
     if recording(input, weight, grad):
         return composed_gradients(node, kept.form, grad, input, weight, kept.vector)
@@ -488,8 +487,7 @@ def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, tra
 
 
 @BATCH_NORM.derivative
-def _batch_vjp(node, grad):
-    input, weight, stats, running_mean, running_var = node.tensors()
+def _batch_vjp(node, grad, input, weight, stats, running_mean, running_var):
     kept = node.attributes
     if recording(input, weight, grad):
         running = None if kept.batch else (running_mean, running_var)

@@ -81,8 +81,7 @@ def _normed(plan, input: Tensor, size: int, alpha: float, beta: float, k: float)
 
 
 @LOCAL_RESPONSE_NORM.derivative
-def _vjp(node, grad):
-    input, divisor = node.tensors()
+def _vjp(node, grad, input, divisor):
     if recording(input, grad):
         return (_composed_gradient(input, grad, *node.attributes),)
     return (_gradient(grad, input, divisor, *node.attributes),)

@@ -396,12 +396,11 @@ def _address(tensor):
 
 # ---------------------------------------------------------------- backward
 @derivative_of(*LAYERS.values())
-def _layer_vjp(node, grads):
+def _layer_vjp(node, grads, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, hidden, gates, cell, raw, kept):
     grads = grads if isinstance(grads, list) else [grads]
     if modes.grad:
-        return _formula_vjp(node, grads)
+        return _formula_vjp(node, grads, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr)
     plan = node.primitive.plan_at(node.attributes)
-    x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, hidden, gates, cell, raw, kept = node.tensors()
     for_x, for_before, for_cell, for_input, for_hidden, for_b_ih, for_b_hh, for_projection = [e is not None for e in node.edges]
     grad_out, later, later_cell = grads[0], None, None
     if plan.single:
@@ -443,10 +442,10 @@ def _layer_vjp(node, grads):
             kernels_of.by_projection.run((grad_hidden, raw)) if for_projection else None)
 
 
-def _formula_vjp(node, grads):
+def _formula_vjp(node, grads, *inputs):
     """Gradients that can be differentiated: those of the formula, run again."""
     plan = node.primitive.plan_at(node.attributes)
-    inputs = [None if t is None else view_as(t, t) for t in node.tensors()[:8]]       # the walk back ends at these
+    inputs = [None if t is None else view_as(t, t) for t in inputs]      # the walk back ends at these
     x, before, cell_before, *weights = inputs
     hidden, last, cell = formula(plan.kind, x, plan.sizes, plan.reverse, before, cell_before, *weights)
     outputs = [o for o in ((hidden, cell) if plan.single else (hidden, last, cell)) if o is not None]

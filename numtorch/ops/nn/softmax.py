@@ -117,15 +117,13 @@ def softmax(input, dim=None, dtype=None, *, axis=None, out=None) -> Tensor:
 
 
 @SOFTMAX.derivative
-def _softmax_vjp(node, grad):
-    out, = node.result_tensors()
+def _softmax_vjp(node, grad, out):
     return (softmax_grad(grad, out, node.attributes),)
 
 
 @SOFTMAX_GRAD.derivative
-def _softmax_grad_vjp(node, u):
+def _softmax_grad_vjp(node, u, grad, out):
     """Of out * (grad - sum(grad * out))."""
-    grad, out = node.tensors()
     dim = node.attributes
     by_out = None
     if node.needs(1):
@@ -166,15 +164,13 @@ def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None) -> Tensor:
 
 
 @LOG_SOFTMAX.derivative
-def _log_softmax_vjp(node, grad):
-    out, = node.result_tensors()
+def _log_softmax_vjp(node, grad, out):
     return (log_softmax_grad(grad, out, node.attributes),)
 
 
 @LOG_SOFTMAX_GRAD.derivative
-def _log_softmax_grad_vjp(node, u):
+def _log_softmax_grad_vjp(node, u, grad, out):
     """Of grad - exp(out) * sum(grad)."""
-    grad, out = node.tensors()
     dim = node.attributes
     probability = exp(out)
     by_grad = sub(u, SUM.run(mul(probability, u), dim, True)) if node.needs(0) else None
@@ -279,9 +275,7 @@ def _logsumexp_of_ops(input, dims, keepdim):
 
 
 @LOGSUMEXP.derivative
-def _logsumexp_vjp(node, grad):
-    x, = node.tensors()
-    out, = node.result_tensors()
+def _logsumexp_vjp(node, grad, x, out):
     kept, extents = node.attributes
     if recording(x, grad):
         return (mul(reshape(grad, kept), exp(sub(x, reshape(out, kept)))),)

@@ -90,8 +90,7 @@ def _unit(plan, input: Tensor, dim: int, eps: float):
 
 
 @NORMALIZE.derivative
-def _vjp(node, grad):
-    input, lengths = node.tensors()
+def _vjp(node, grad, input, lengths):
     dim, eps = node.attributes
     if recording(input, grad):
         length = clamp_low(norm(input, 2, dim, keepdim=True), eps)

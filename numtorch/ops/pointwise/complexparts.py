@@ -1,8 +1,9 @@
 """Complex numbers and their parts: views that read the one as the other, and what is made of angles."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, note_view
+from ...autograd.graph import GraphNode
 from ...autograd.modes import modes
+from ...autograd.writes import note_view
 from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
 from ...kernels.vectormath.complex import of_parts

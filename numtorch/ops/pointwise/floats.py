@@ -97,15 +97,15 @@ def frexp(input, *, out=None) -> Frexp:
 
 
 @_NEXTAFTER.derivative
-def _nextafter_vjp(node, grad):
+def _nextafter_vjp(node, grad, slope):
     first, second = node.attributes
-    return (later["sum_to_size"](grad * node.tensors()[0], first.shape) if node.needs(0) else None,
+    return (later["sum_to_size"](grad * slope, first.shape) if node.needs(0) else None,
             filled(second.dense(), 0) if node.needs(1) else None)
 
 
 @_FREXP.derivative
-def _frexp_vjp(node, grad):
-    return (ldexp(grad, -node.tensors()[0]),)
+def _frexp_vjp(node, grad, exponent):
+    return (ldexp(grad, -exponent),)
 
 
 # ---------------------------------------------------------------- the next number

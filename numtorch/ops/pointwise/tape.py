@@ -62,9 +62,6 @@ class BackwardPlan:
         self.call, self.descriptor = (prepared.call, prepared.descriptor) if prepared is not None else (nothing_to_do, 0)
 
 
-_SAVED = {"_saved_self": "x", "_saved_other": "y", "_saved_result": "out"}
-
-
 class PointwiseNode(Node):
     """A recorded elementwise call. `saved` holds tensors, each followed by its version, and last the result's memory."""
 
@@ -73,25 +70,15 @@ class PointwiseNode(Node):
     def name(self):
         return elementwise_name(self.recipe.op.name, self.recipe.inputs)
 
-    def __getattr__(self, name):
-        """`_saved_self`, `_saved_other`, `_saved_result`: what it keeps, under PyTorch's names."""
-        if not name.startswith("_saved_"):
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        recipe, wanted = self.recipe, _SAVED.get(name, name.removeprefix("_saved_"))
-        if wanted == "out" and recipe.saves_out:
-            if self.saved is None:
-                raise freed_error()
-            return rebuild_result(self.saved[-1], self)
-        names = [recipe.op.parameters[i] for i in recipe.saves]
-        if wanted not in names:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return self.restored()[names.index(wanted)]
-
     def title(self):
         return self.recipe.op.name
 
     def result_layout(self):
         return self.recipe.out
+
+    def saved_names(self):
+        recipe = self.recipe
+        return (*[recipe.op.parameters[i] for i in recipe.saves], *(("out",) if recipe.saves_out else ()))
 
     def saved_layouts(self):
         return [kept.layout for kept in self.saved[:2 * len(self.recipe.saves):2]] if self.saved else []
@@ -99,29 +86,28 @@ class PointwiseNode(Node):
     def backward(self, grad):
         return self.backward_slowly(grad)
 
-    def restored(self):
-        """The saved inputs, unpacked where a hook packed them. Raises RuntimeError for one that was changed in place."""
-        count = 2 * len(self.recipe.saves)
+    def tensors(self):
+        """The saved inputs and result, unpacked where a hook packed them. Raises RuntimeError for one that was changed in place."""
+        recipe, count = self.recipe, 2 * len(self.recipe.saves)
+        if not count and not recipe.saves_out:
+            return []
         if self.saved is None:
-            if not count and not self.recipe.saves_out:
-                return []
             raise freed_error()
-        return [restore(t, v, self) for t, v in zip(self.saved[:count:2], self.saved[1:count:2])]
+        inputs = [restore(t, v, self) for t, v in zip(self.saved[:count:2], self.saved[1:count:2])]
+        return [*inputs, rebuild_result(self.saved[-1], self)] if recipe.saves_out else inputs
 
     def backward_slowly(self, grad):
         """The gradients, whatever happened to the graph since it was recorded."""
-        recipe, inputs = self.recipe, self.restored()
+        recipe, saved = self.recipe, self.tensors()
         if not recipe.computed:
             return self._arrange([grad] * len(recipe.wanted))
-        if grad.layout.handler is not None or any(t.layout.handler is not None for t in inputs):
+        if grad.layout.handler is not None or any(t.layout.handler is not None for t in saved):
             return self.differentiable_backward(grad)    # special layouts have no kernels
         backward = recipe.plans.get(grad.layout)
         if backward is None:
             backward = recipe.plans.keep(grad.layout, recipe.op.make_backward_plan(recipe, grad.layout))
-        if recipe.saves_out:
-            inputs.append(rebuild_result(self.saved[-1], self))
         computed = [empty(layout) for layout in backward.outs]
-        backward.call(grad.address, *[t.address for t in inputs], *[t.address for t in computed], backward.descriptor)
+        backward.call(grad.address, *[t.address for t in saved], *[t.address for t in computed], backward.descriptor)
         each = iter(computed)
         return self._arrange([grad if passed else next(each) for passed in recipe.passed])
 
@@ -135,14 +121,9 @@ class PointwiseNode(Node):
 
     def differentiable_backward(self, grad):
         """The gradients by ops on tensors, which are recorded in turn."""
-        recipe, op = self.recipe, self.recipe.op
-        values = {"grad": grad}
-        for index, tensor in zip(recipe.saves, self.restored()):
-            if tensor.layout.weak:
-                tensor = as_tensor_of(tensor, recipe.out.dtype)
-            values[op.parameters[index]] = tensor
-        if recipe.saves_out:
-            values["out"] = rebuild_result(self.saved[-1], self)
+        recipe, values = self.recipe, {"grad": grad}
+        for name, tensor in zip(self.saved_names(), self.tensors()):
+            values[name] = as_tensor_of(tensor, recipe.out.dtype) if tensor.layout.weak else tensor
         return self._arrange([g if isinstance(g, Tensor) else grad.new_full(grad.layout.shape, g)
                               for g in evaluate(recipe.expressions, values)])
 

@@ -62,9 +62,7 @@ _STANDARD_GAMMA.execute = _draw_gamma
 
 
 @_STANDARD_GAMMA.derivative
-def _gamma_vjp(node, grad):
-    shapes, = node.tensors()
-    numbers, = node.result_tensors()
+def _gamma_vjp(node, grad, shapes, numbers):
     return (grad * standard_gamma_grad(shapes, numbers),)
 
 
@@ -107,10 +105,8 @@ _SAMPLE_DIRICHLET.execute = _draw_dirichlet
 
 
 @_SAMPLE_DIRICHLET.derivative
-def _dirichlet_vjp(node, grad):
+def _dirichlet_vjp(node, grad, shapes, x):
     """A part moves as a beta number does, and the others make room in proportion."""
-    shapes, = node.tensors()
-    x, = node.result_tensors()
     total = reductions.sum(shapes, -1, True).expand_as(shapes)
     return (dirichlet_grad(x, shapes, total) * (grad - reductions.sum(x * grad, -1, True)),)
 

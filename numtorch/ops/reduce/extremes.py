@@ -138,8 +138,7 @@ _along = {kind: _with_place(kind) for kind in _EXTREMES}
 
 
 @derivative_of(*_EXTREMES.values())
-def _extreme_along_vjp(node, grad):
-    indices, = node.tensors()
+def _extreme_along_vjp(node, grad, indices):
     layout, dim, keepdim = node.attributes
     return (later["value_selecting_backward"](grad, dim, indices, layout.shape, keepdim),)
 

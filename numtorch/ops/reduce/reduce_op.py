@@ -32,11 +32,13 @@ class _ReducePlan:
 
 class ReduceOp(Primitive):
     """A reduction. `kind` names its kernel; `result(dtype) -> dtype` says what it returns of the dtypes of some kinds; `vjp(node,
-    grad)` is its gradient; `options` are those of its sample."""
+    grad, *saved)` is its gradient; `options` are those of its sample."""
 
     def __init__(self, kind, result, vjp, saves_input=False, saves_result=False, empty_error=None, kinds=KINDS, options=()):
         super().__init__(kind, None, ("input",), __name__, [f"T[2, 3]; {dims}, True, {options}" for dims in (1, None)])
-        self.kind, self.result, self.vjp = kind, result, vjp
+        self.kind, self.result = kind, result
+        if vjp is not None:
+            self.derivative(vjp)
         self.saves_input, self.saves_result, self.empty_error, self.kinds = saves_input, saves_result, empty_error, kinds
 
     def key_of(self, layout, dims=None, keepdim=False, options=()):
@@ -162,9 +164,9 @@ def _sum_vjp(node, grad):
     return (_typed(plan, _spread(plan, grad)),)
 
 
-def _nansum_vjp(node, grad):
+def _nansum_vjp(node, grad, x):
     plan = NANSUM.plan_at(node.attributes)
-    return (_typed(plan, arithmetic.where(comparison.isnan(node.tensors()[0]), 0, _spread(plan, grad))),)
+    return (_typed(plan, arithmetic.where(comparison.isnan(x), 0, _spread(plan, grad))),)
 
 
 def _mean_vjp(node, grad):
@@ -172,9 +174,8 @@ def _mean_vjp(node, grad):
     return (_typed(plan, _spread(plan, arithmetic.div(grad, plan.count))),)
 
 
-def _prod_vjp(node, grad):
+def _prod_vjp(node, grad, x):
     """The product of all the others: by division where nothing is 0, and where a single element is 0 for that one."""
-    x, = node.tensors()
     plan = PROD.plan_at(node.attributes)
     is_zero = comparison.eq(x, 0)
     if modes.grad and x.node is not None and is_zero.any():
@@ -207,30 +208,26 @@ def count_zeros(x, axes):
     return SUM.run(to_dtype(comparison.eq(x, 0), int64), axes)
 
 
-def _extreme_vjp(node, grad):
+def _extreme_vjp(node, grad, x, result):
     """Shared evenly among the elements that reach the extreme, or that are NaN where it is."""
-    x, = node.tensors()
-    result, = node.result_tensors()
     plan = node.primitive.plan_at(node.attributes)
     hits = comparison.coincides(x, reshape(result, plan.kept_shape).detach())
     share = reshape(grad, plan.kept_shape) / reshape(SUM.run(to_dtype(hits, plan.layout.dtype), plan.axes), plan.kept_shape)
     return (arithmetic.where(hits, share, 0),)           # not a product with the hits: infinite gradients would be NaN elsewhere
 
 
-def _var_vjp(node, grad):
-    return (_slope_of_variance(node, grad * 2.0),)
+def _var_vjp(node, grad, x):
+    return (_slope_of_variance(node, grad * 2.0, x),)
 
 
-def _std_vjp(node, grad):
+def _std_vjp(node, grad, x, result):
     """Where it is 0 its slope, which has no limit, is taken for 0, as PyTorch's is."""
-    result, = node.result_tensors()
     still = comparison.eq(result, 0)
-    return (_slope_of_variance(node, arithmetic.where(still, 0, grad / arithmetic.where(still, 1, result))),)
+    return (_slope_of_variance(node, arithmetic.where(still, 0, grad / arithmetic.where(still, 1, result)), x),)
 
 
-def _slope_of_variance(node, grad):
+def _slope_of_variance(node, grad, x):
     """Half of it, times a gradient."""
-    x, = node.tensors()
     plan = node.primitive.plan_at(node.attributes)
     freedom = plan.count - plan.options["correction"]
     scale = 1.0 / freedom if freedom > 0 else float("nan")
@@ -238,10 +235,8 @@ def _slope_of_variance(node, grad):
     return _typed(plan, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape)))
 
 
-def _norm_vjp(node, grad):
+def _norm_vjp(node, grad, x, result):
     """d|x|_p/dx = sign(x) (|x| / |x|_p)^(p-1), and 0 where the norm is 0."""
-    x, = node.tensors()
-    result, = node.result_tensors()
     plan = NORM.plan_at(node.attributes)
     p = plan.options["exponent"]
     spread, size = _spread(plan, grad), reshape(result, plan.kept_shape)

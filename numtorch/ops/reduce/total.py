@@ -106,21 +106,16 @@ class TotalNode(Node):
     def attributes(self):
         return "mean" if self.plan.mean else "sum"
 
-    @property
-    def _saved_self(self):
-        return self._operands()[0]
-
-    @property
-    def _saved_target(self):
-        return self._operands()[1]
-
     def result_layout(self):
         return self.plan.out
+
+    def saved_names(self):
+        return self.plan.op.parameters[:2]
 
     def saved_layouts(self):
         return [kept.layout for kept in self.saved[::2]] if self.saved else []
 
-    def _operands(self):
+    def tensors(self):
         if self.saved is None:
             raise freed_error()
         x, x_version, y, y_version = self.saved
@@ -128,7 +123,7 @@ class TotalNode(Node):
 
     def backward(self, grad):
         plan = self.plan
-        x, y = self._operands()
+        x, y = self.tensors()
         by_x, by_y = self.edges
         wanted = by_x is not None, by_y is not None
         kernel = plan.backward.get(wanted) or plan.plan_backward(wanted)
@@ -150,7 +145,7 @@ class TotalNode(Node):
 
     def differentiable_backward(self, grad):
         plan, op = self.plan, self.plan.op
-        values = dict(zip(op.parameters, (*self._operands(), plan.option)), grad=grad * plan.scale)
+        values = dict(zip(op.parameters, (*self.tensors(), plan.option)), grad=grad * plan.scale)
         wanted = [i for i, edge in enumerate(self.edges) if edge is not None]
         gradients = [None, None]
         for index, gradient in zip(wanted, evaluate([op.gradients[i] for i in wanted], values)):

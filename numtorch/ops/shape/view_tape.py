@@ -36,7 +36,7 @@ class View(Primitive):
 
     def __init__(self, name, samples=()):
         super().__init__(name, samples=samples)
-        self.vjp = region_vjp
+        self.derivative(region_vjp)
 
 
 # ---------------------------------------------------------------- with their place in the graph

@@ -83,10 +83,10 @@ def _pick(primitive, plan, x):
 
 
 @derivative_of(*_PAIRS)
-def picked_vjp(node, grad):
+def picked_vjp(node, grad, indices):
     """The gradient of elements that were picked along a dimension, one each."""
     dim, shape, keepdim = node.attributes
-    return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
+    return (value_selecting_backward(grad, dim, indices, shape, keepdim),)
 
 
 @SORT.planned
@@ -291,9 +291,8 @@ def _median_of_all(plan, input: Tensor, skip_nan):
 
 
 @MEDIAN.derivative
-def _median_vjp(node, grad):
+def _median_vjp(node, grad, x, out):
     """Elements that tie for the median of all share its gradient, as in PyTorch."""
-    (x,), (out,) = node.tensors(), node.result_tensors()
     same = comparison.logical_or(comparison.eq(x, out), comparison.logical_and(comparison.isnan(x), comparison.isnan(out)))
     return (same * (grad / reductions.sum(same)),)
 

@@ -70,11 +70,9 @@ def _cumsum_vjp(node, grad):
 
 
 @CUMPROD.derivative
-def _cumprod_vjp(node, grad):
+def _cumprod_vjp(node, grad, x, out):
     """d out[j] / d x[i] is the product before i times that of what stands between i and j: of the latter a recurrence makes the sum
     over j, weighted by grad[j]."""
-    x, = node.tensors()
-    out, = node.result_tensors()
     dim, _ = node.attributes
     if not x.layout.ndim or not x.layout.numel:
         return (grad,)
@@ -108,9 +106,7 @@ def _recurrence(plan, c: Tensor, x: Tensor, products: Tensor | None, dim, revers
 
 
 @RECURRENCE.derivative
-def _recurrence_vjp(node, grad):
-    x, = node.tensors()
-    out, = node.result_tensors()
+def _recurrence_vjp(node, grad, x, out):
     dim, reverse = node.attributes
     if x.layout.dtype.is_complex:
         x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
@@ -240,10 +236,8 @@ def _plan_logcumsumexp(layout, dim, reverse):
 
 
 @LOGCUMSUMEXP.derivative
-def _logcumsumexp_vjp(node, grad):
+def _logcumsumexp_vjp(node, grad, x, out):
     """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i."""
-    x, = node.tensors()
-    out, = node.result_tensors()
     dim, reverse = node.attributes
     return (sums_of_exponentials(grad, -arithmetic.conj(out), arithmetic.conj(x), dim, not reverse),)
 
@@ -291,8 +285,7 @@ _cummax, _cummin = _running_extreme(CUMMAX), _running_extreme(CUMMIN)
 
 
 @derivative_of(CUMMAX, CUMMIN)
-def _running_extreme_vjp(node, grad):
-    indices, = node.tensors()
+def _running_extreme_vjp(node, grad, indices):
     if not grad.layout.ndim:
         return (grad,)
     return (into_fresh(scatter_add_, filled(grad.layout.dense(), 0), node.attributes, indices, grad),)

@@ -179,11 +179,10 @@ def convolution(plan, input: Tensor, weight: Tensor, bias: Tensor | None, window
 
 
 @CONVOLUTION.derivative
-def _convolve_vjp(node, grad):
-    x, w = node.tensors()
-    window, kept = node.attributes, _format(x.layout, w.layout)
-    by_x = convolution_input_grad(grad, w, None, x.layout.shape, window, kept) if node.needs(0) else None
-    by_w = convolution_weight_grad(grad, x, w.layout.shape, window, kept) if node.needs(1) else None
+def _convolve_vjp(node, grad, input, weight):
+    window, kept = node.attributes, _format(input.layout, weight.layout)
+    by_x = convolution_input_grad(grad, weight, None, input.layout.shape, window, kept) if node.needs(0) else None
+    by_w = convolution_weight_grad(grad, input, weight.layout.shape, window, kept) if node.needs(1) else None
     return (by_x, by_w) if len(node.edges) == 2 else (by_x, by_w, _bias_grad(grad) if node.needs(2) else None)
 
 
@@ -211,11 +210,10 @@ def convolution_input_grad(plan, grad: Tensor, weight: Tensor, bias: Tensor | No
 
 
 @CONVOLUTION_INPUT_GRAD.derivative
-def _input_grad_vjp(node, u):
-    grad, w = node.tensors()
-    window = node.attributes
-    by_grad = convolution(u, w, None, window) if node.needs(0) else None
-    by_w = convolution_weight_grad(grad, u, w.layout.shape, window, _format(grad.layout, w.layout)) if node.needs(1) else None
+def _input_grad_vjp(node, u, grad, weight):
+    window, kept = node.attributes, _format(grad.layout, weight.layout)
+    by_grad = convolution(u, weight, None, window) if node.needs(0) else None
+    by_w = convolution_weight_grad(grad, u, weight.layout.shape, window, kept) if node.needs(1) else None
     return (by_grad, by_w) if len(node.edges) == 2 else (by_grad, by_w, _bias_grad(u) if node.needs(2) else None)
 
 
@@ -235,11 +233,10 @@ def convolution_weight_grad(plan, grad: Tensor, input: Tensor, w_shape, window, 
 
 
 @CONVOLUTION_WEIGHT_GRAD.derivative
-def _weight_grad_vjp(node, u):
-    grad, x = node.tensors()
+def _weight_grad_vjp(node, u, grad, input):
     window = node.attributes
-    return (convolution(x, u, None, window) if node.needs(0) else None,
-            convolution_input_grad(grad, u, None, x.layout.shape, window) if node.needs(1) else None)
+    return (convolution(input, u, None, window) if node.needs(0) else None,
+            convolution_input_grad(grad, u, None, input.layout.shape, window) if node.needs(1) else None)
 
 
 def _padding(name, padding, input, weight, stride, dilation, dims):

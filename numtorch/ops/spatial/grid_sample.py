@@ -118,9 +118,8 @@ def _sample(plan, input: Tensor, grid: Tensor, mode, padding_mode, align_corners
 
 
 @GRID_SAMPLER.derivative
-def _sample_vjp(node, grad):
+def _sample_vjp(node, grad, input, grid):
     plan = GRID_SAMPLER.plan_at(node.attributes)
-    input, grid = node.tensors()
     *_, mode, padding_mode, align_corners = plan.key
     if modes.grad and (node.needs(0) or mode != "nearest"):
         wanted = [t for t, edge in zip((input, grid), node.edges) if edge is not None]

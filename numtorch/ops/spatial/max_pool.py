@@ -114,8 +114,7 @@ for _primitive in (*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values()):
 
 
 @derivative_of(*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values())
-def _max_vjp(node, grad):
-    indices, = node.tensors()
+def _max_vjp(node, grad, indices):
     return (_max_grad(grad, indices, *node.attributes),)
 
 
@@ -147,9 +146,8 @@ def _max_grad(plan, grad: Tensor, indices: Tensor, source, dims, dilated, order)
 
 
 @MAX_POOL_GRAD.derivative
-def _max_grad_vjp(node, u):
+def _max_grad_vjp(node, u, indices):
     """Each output's gradient went to one input, so what comes back is that input's."""
-    indices, = node.tensors()
     dims, dilated = node.attributes
     lead, places = u.layout.shape[:-dims], indices
     if dilated:
