@@ -396,6 +396,8 @@ def concat(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = No
     """Tensors one after another along a dimension. Dtypes are promoted."""
 def concatenate(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors one after another along a dimension. Dtypes are promoted."""
+def cond(pred: Tensor | _bool | _int | _float, true_fn: _Callable[..., _Any], false_fn: _Callable[..., _Any], operands: tuple | list = ...) -> _Any:
+    """What one of two functions gives."""
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, which is computed at once; a real tensor itself."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -64,7 +64,7 @@ class CompilationUnit:
         """
         frame = sys._getframe(1 + _frames_up)
         look = rcb or {**vars(builtins), **frame.f_globals, **frame.f_locals}.get
-        made = _functions_of(lang)
+        made = functions_of(lang)
         for name in made:
             if name in self._functions:
                 raise RuntimeError(f"method '{name}' already defined.")
@@ -86,8 +86,15 @@ class CompilationUnit:
         raise AttributeError(f"'CompilationUnit' has no attribute '{name}'")
 
 
-def _functions_of(text):
-    """The functions of a text with their trees, by name."""
+def functions_of(text):
+    """The functions of a text with their trees, by name.
+
+    Args:
+        text: it.
+
+    Raises:
+        RuntimeError, NotSupportedError: it does not parse, or has something else.
+    """
     text = textwrap.dedent(text)
     file = f"<script text {next(_numbers)}>"
     lines = text.split("\n")
