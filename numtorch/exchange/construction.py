@@ -192,7 +192,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
             ints int64, bools bool, complex numbers the default's complex. A storage's memory is shared, the bytes of an
             `UntypedStorage` as elements of `dtype`, or of int64.
         dtype: the dtype to convert to; taken from `data` when None.
-        device: where to put it; the default device when None.
+        device: where to put it; the default device when None, and a tensor's own where that is the CPU.
         requires_grad: whether to record what is computed from it.
         pin_memory: taken for PyTorch's sake.
 
@@ -220,6 +220,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     if isinstance(data, Tensor):
         array, kind = raw_array(_on_host(data)), data.layout.dtype
         natural, source_words = kind, True
+        device = data.layout.device if device is None else device
     else:
         array, kind, source_words, natural = _as_array(data)
     wanted = dtypes.as_dtype(dtype) if dtype is not None else natural

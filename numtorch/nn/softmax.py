@@ -98,7 +98,7 @@ def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-1
         tensor([0., 1.])
     """
     layout = layout_of("gumbel_softmax", logits, "logits")
-    noise = mul(rand(layout.shape, dtype=layout.dtype).clamp(min=1e-30).log().mul(-1).log(), -1)
+    noise = mul(rand(layout.shape, dtype=layout.dtype, device=layout.device).clamp(min=1e-30).log().mul(-1).log(), -1)
     soft = softmax_ops.softmax(div(logits + noise, tau), dim)
     if not hard:
         return soft

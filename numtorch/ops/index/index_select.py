@@ -17,7 +17,7 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_layout
 from ..core.backends import kernels
-from ..core.operands import layout_of, method
+from ..core.operands import common_device, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
 from ..memory.assign import ZERO, filled, filled_from
 from ..memory.copies import clone, to_device, to_dtype
@@ -191,8 +191,10 @@ def _plan_put(layout, source, *call):
 def _fitted(x, dims, indices, source):
     """A source as it can be written: a number on the target's device, of its dtype, without leading dimensions that this lacks."""
     layout = x.layout
+    if not source.layout.ndim:
+        source = to_device(source, common_device("index_put_", (layout, source.layout)))
     if source.layout.weak:
-        source = to_dtype(to_device(source, layout.device), layout.dtype)
+        source = to_dtype(source, layout.dtype)
     elif source.layout.dtype is not layout.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {layout.dtype.name} for the "
                            f"destination and {source.layout.dtype.name} for the source.")

@@ -12,7 +12,7 @@ from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, result_dtype
 from ..core.primitive import Primitive
 from ..index.gather_scatter import gather
-from ..memory.copies import contiguous, to_dtype
+from ..memory.copies import contiguous, to_device, to_dtype
 from ..memory.resize import into_exactly
 
 SEARCHSORTED = Primitive("searchsorted", samples="T([1, 2, 3]), T([2, 4]); True, False")
@@ -44,6 +44,8 @@ def _places(plan, edges: Tensor, x: Tensor, right: bool, out_int32: bool):
 
 
 def _search(edges, x, out_int32, right):
+    if x.layout.weak:
+        x = to_device(x, edges.layout.device)
     if edges.layout.dtype is not x.layout.dtype:
         common = result_dtype([edges.layout, x.layout])
         edges, x = to_dtype(edges, common), to_dtype(x, common)

@@ -70,6 +70,32 @@ def mixed_devices(torch):
 
 
 @check
+def numbers_go_to_where_tensors_are(torch):
+    """Python's, and tensors of the host without dimensions, wherever an op has room for one."""
+    x, places = torch.zeros(4, device="cuda"), torch.tensor([0, 2], device="cuda")
+    half = torch.zeros(4, dtype=torch.float16, device="cuda")
+    for index in (places, places.cpu(), [0, 2], torch.tensor([True, False, True, False], device="cuda"), slice(None, None, 2)):
+        for value in (1.5, 2, True, torch.tensor(3.0)):
+            x[index] = value
+            assert x.tolist() == [value, 0, value, 0]
+        half[index] = 1e6
+        assert half.tolist() == [float("inf"), 0, float("inf"), 0]
+    assert x.index_put_((places,), torch.tensor(4.0)).tolist() == [4, 0, 4, 0] == x.index_fill(0, places, torch.tensor(4.0)).tolist()
+    y = torch.zeros(2, 4, device="cuda")
+    y[1, places] = 5
+    assert y.tolist() == [[0] * 4, [5, 0, 5, 0]]
+    factor = torch.tensor(2.0, requires_grad=True)
+    x.clone().index_put_((places,), factor).sum().backward()
+    assert factor.grad.item() == 2 and factor.grad.device.type == "cpu"
+    edges = torch.arange(5.0, device="cuda")
+    assert torch.searchsorted(edges, 2.5).item() == torch.bucketize(2.5, edges).item() == 3
+    assert torch.nn.functional.gumbel_softmax(x, hard=True).sum().item() == 1
+    last = torch.device("cuda", torch.cuda.device_count() - 1)
+    assert torch.tensor(x.to(last)).device == last and torch.tensor(x, device="cpu").device.type == "cpu"
+    assert torch.tensor([x[0], 1.0]).device.type == "cpu"
+
+
+@check
 def gradients_are_where_their_tensors_are(torch):
     x = torch.linspace(0.1, 1, 3, dtype=torch.float64, device="cuda", requires_grad=True)
     elsewhere = "expected device cuda:0 but got cpu"
