@@ -8,6 +8,7 @@ devices    which there are and which is current; the memory of tensors on them
 memory     what tensors have of a device's memory
 streams    streams and events
 graphs     launches captured and made again
+replays    what random streams and optimisers do at each time
 comm       tensors between devices
 random     the default stream of random numbers
 sharing    memory that several processes see

@@ -8,7 +8,7 @@ import threading
 from .. import storage as _storage
 from ..devices import OutOfMemoryError
 from ..devices import device as _device
-from ..kernels.cuda.capture import refuse, watcher
+from ..kernels.cuda.capture import active, refuse, watcher
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
 from ..ops.core.late import later, provide
@@ -326,6 +326,8 @@ def transfer_cuda(source, target, wait=True) -> None:
     """Write a tensor into one of the same dense layout, where at least one of the two is on a CUDA device. Without `wait` the host
     goes on, if its side is pinned, and that memory is not given to others before the device has done with it."""
     if source.layout.nbytes:
+        if active[0] is not None and source.layout.device.type == "cpu" and _captured(source, target, wait):
+            return
         refuse("a copy between devices")
         where = (target if target.layout.device.type == "cuda" else source).layout.device
         if source.layout.device.type == target.layout.device.type == "cuda":
@@ -336,6 +338,21 @@ def transfer_cuda(source, target, wait=True) -> None:
             if not wait:
                 owner_of(host).use_on(runtime().current(where.index))
             runtime().copy(target.address, source.address, source.layout.nbytes, where.index, wait)
+
+
+def _captured(source, target, wait):
+    """A copy from the host to new memory while launches are captured: a number is what it is now, and pinned memory what it holds
+    at each replay. Whether it is one of these."""
+    index, nbytes = target.layout.device.index, source.layout.nbytes
+    if not wait and is_pinned_storage(source.memory):
+        def upload():
+            owner_of(source.memory).use_on(runtime().current(index))
+            runtime().copy(target.address, source.address, nbytes, index, False)
+        active[0].uploads.append(upload)
+        return True
+    if not source.layout.ndim:
+        runtime().copy(target.address, source.address, nbytes, index)
+    return not source.layout.ndim
 
 
 @provide

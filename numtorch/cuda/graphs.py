@@ -1,25 +1,24 @@
 """Launches captured once and made again without Python's ops: `CUDAGraph`, `graph` and `make_graphed_callables`.
 
 What runs inside `with graph(g)` is noted and not run; `g.replay()` runs it, on the memory that the tensors had then. Inputs are
-changed by writing into them. What waits for the device cannot be captured: `item`, copies to the host, indexing by tensors, whose
-bounds are checked, and draws that look at their operands (`multinomial`, `poisson`).
+changed by writing into them. What waits for the device cannot be captured: `item`, copies to the host, masks that choose elements,
+and draws that look at their operands (`multinomial`, `poisson`).
 
 Other random draws can: they are drawn anew at each replay, which goes on in the stream from where it is then, as the same calls
-would. The capture itself draws nothing.
+would. So can steps of optimisers: each replay is a step, with the options that the optimiser has by then. The capture itself draws
+and counts nothing (replays.py).
 """
 from __future__ import annotations
-
-import ctypes
-import sys
 
 from ..autograd.api import grad as gradients
 from ..autograd.function import Function
 from ..autograd.modes import enable_grad
+from ..exchange.scalars import recent_numbers
 from ..kernels.cuda.capture import active
-from ..ops.core.generator import Generator
 from ..tensor import Tensor
 from ..tree import map_tensors, tensors_in
 from .devices import _machine, current_device, synchronize
+from .replays import Draws, Steps
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -32,55 +31,6 @@ def is_current_stream_capturing() -> bool:
 def graph_pool_handle() -> tuple:
     """Taken for PyTorch's sake: each graph keeps its own memory."""
     return (0, 0)
-
-
-_claim = Generator._claim
-_LOOKING = ("draw", "multinomial")                       # functions whose kernels look at what they draw from
-
-
-class _Draws:
-    """Random draws while launches are captured: counters are claimed at each replay, and what launches claim now is given back.
-    Draws on the host are made as ever.
-
-    Args:
-        index: the device.
-    """
-
-    def __init__(self, index) -> None:
-        self.index, self.claims = index, {}              # by the address of words: what writes them; words, stream, counters
-        note = self._note
-        Generator._claim = lambda generator, words, counters: note(generator, words, counters)  # type: ignore[method-assign]
-
-    def end(self):
-        """Note no more."""
-        Generator._claim = _claim  # type: ignore[method-assign]
-
-    def _note(self, generator, words, counters):
-        own, index = (ctypes.c_int64 * 3)(), self.index
-
-        def fill(target):
-            _claim(generator, own, counters)
-            _machine().copy(target, ctypes.addressof(own), ctypes.sizeof(own), index, False)
-        _claim(generator, words, counters)
-        self.claims[ctypes.addressof(words)] = fill, words, generator, counters
-
-    def source(self, address):
-        """What claims counters for a launch and writes them to the device; see `Capture`."""
-        found = self.claims.pop(address, None)
-        frame = sys._getframe(1)
-        while found is not None and frame is not None:
-            name = frame.f_code.co_name
-            if frame.f_globals.get("__name__", "").startswith("numtorch.ops.") and (
-                    name in _LOOKING or (name == "run_fill" and frame.f_locals.get("each") is not None)):
-                return None
-            frame = frame.f_back
-        if found is None:
-            return None
-        fill, words, generator, counters = found
-        with generator._lock:
-            if generator._offset == words[1] + counters:
-                generator._offset = words[1]
-        return fill
 
 
 class CUDAGraph:
@@ -105,9 +55,10 @@ class CUDAGraph:
         if active[0] is not None:
             raise RuntimeError("CUDAGraph: a capture is already on")
         synchronize()
+        recent_numbers.clear()                           # those that launches name are made anew, so that the capture keeps them
         self._capture = _machine().begin_capture(current_device())
-        self._draws = _Draws(current_device())
-        self._capture.source = self._draws.source
+        self._watched = Draws(current_device()), Steps(current_device())
+        self._capture.source = self._source
 
     def capture_end(self) -> None:
         """End the capture.
@@ -117,8 +68,14 @@ class CUDAGraph:
         """
         if active[0] is None or active[0] is not self._capture:
             raise RuntimeError("CUDAGraph: capture_end was called without capture_begin")
-        self._draws.end()
+        for watched in self._watched:
+            watched.end()
         _machine().end_capture(self._capture)
+        self._capture.source = None
+
+    def _source(self, address):
+        found = [watched.source(address) for watched in self._watched]
+        return next(filter(None, found), None)
 
     def replay(self) -> None:
         """Make the captured launches.
@@ -129,6 +86,7 @@ class CUDAGraph:
         if self._capture is None or active[0] is self._capture:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
         self._capture.replay()
+        self._capture.look(_machine())
 
     def reset(self) -> None:
         """Forget the launches, and let go of their memory."""

@@ -2,6 +2,7 @@
 
 While a capture is on, what runtimes launch goes to its list and does not run, and the memory that they give is kept for as long as
 the capture is, since the launches name it. What waits for a device, or copies to and from the host, cannot be captured and raises.
+What kernels find wrong at a replay, an index that is out of bounds, is said as for calls: by what waits for the device next.
 
 A call that `numtorch.compile` captures runs as it would: what it launches is made, and its *watcher* is told (jit/capturing).
 """
@@ -11,6 +12,8 @@ import contextlib
 import ctypes
 from threading import get_ident
 
+from .reports import Word
+
 
 class Capture:
     """Launches in order, as (function, words), and the memory that they name. A driver that captures has its own (gpu.py).
@@ -19,14 +22,16 @@ class Capture:
         source: `source(address)` gives for words of the host's that a launch reads what writes them anew before each replay, to an
             address of the device; None for those that nothing does.
         uploads: these, called with nothing.
+        found: the words where launches leave what they find wrong, each with what explains it, or None.
     """
 
-    __slots__ = ("kept", "launches", "source", "uploads")
+    __slots__ = ("kept", "launches", "source", "uploads", "found")
 
     def __init__(self):
         self.launches: list = []
         self.kept: list = []
         self.uploads: list = []
+        self.found: list = []
         self.source = {}.get
 
     def replay(self):
@@ -34,6 +39,27 @@ class Capture:
             upload()
         for launch, words in self.launches:
             launch(*words)
+
+    # ------------------------------------------------------------ what kernels find wrong: see runtime.py
+    def report(self, machine, index, kernel):
+        word = Word(*machine.allocate(8, index), index, kernel)
+        word.clear(machine)
+        self.found.append([word, None])
+        return word.address
+
+    def explain(self, function):
+        if self.found and self.found[-1][1] is None:
+            self.found[-1][1] = function
+
+    def expect(self, tensor, function):
+        self.found.append([Word(tensor, tensor.address, tensor.layout.device.index, "a loss"), function])
+
+    def look(self, machine):
+        """Have what waits for the device next raise what a replay finds wrong; raise it where machines report nothing later."""
+        now = [entry for entry in self.found if not machine.expect(entry[0].index, *entry)]
+        taken = [(number, *entry) for entry in now if (number := entry[0].taken(machine))]
+        for number, word, function in taken:
+            raise word.wrong(number) if function is None else function(number)
 
 
 active: list[Capture | None] = [None]                    # the one that is on; there is one at a time

@@ -295,20 +295,23 @@ class Gpu:
             reports.look(stream)
 
     def report(self, index, kernel):
-        if BLOCKING or active[0] is not None:
+        if active[0] is not None:
+            return active[0].report(self, index, kernel)
+        if BLOCKING:
             return 0
         device = self.devices.get(index) or self.at(index)
         return device.reports.word(device.here.words[STREAM], kernel)
 
     def explain(self, index, function):
-        self.devices[index].reports.explain(function)
+        (self.devices[index].reports if active[0] is None else active[0]).explain(function)
 
     def expect(self, index, tensor, function):
-        later = not (BLOCKING or active[0] is not None)
-        if later:
+        if active[0] is not None:
+            active[0].expect(tensor, function)
+        elif not BLOCKING:
             device = self.devices[index]
             device.reports.expect(device.here.words[STREAM], tensor, function)
-        return later
+        return active[0] is not None or not BLOCKING
 
     def copy_between(self, target, source, nbytes, index, origin):
         """From one device to another, in the order of both of their current streams; nobody waits."""

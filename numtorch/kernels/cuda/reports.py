@@ -2,8 +2,8 @@
 PyTorch, whose kernels assert it. To wait for each call that has indices would cost a training step more than its kernels do.
 
 A call takes a word of the device's memory that is 0, or has one of its own, and its kernels leave there what they find. The words
-are read when the host waits for something else. Under `NUMTORCH_CUDA_LAUNCH_BLOCKING=1`, in the simulator, and where launches are
-captured the host reads a call's status after the call (serial.py).
+are read when the host waits for something else. Under `NUMTORCH_CUDA_LAUNCH_BLOCKING=1` and in the simulator the host reads a
+call's status after the call (serial.py).
 """
 from __future__ import annotations
 

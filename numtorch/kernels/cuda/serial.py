@@ -108,18 +108,22 @@ def reporting(prepared, name, place, device) -> Prepared:
     return Prepared(_Reporting(prepared.call, device, name, place), prepared.descriptor, prepared.workspace, prepared)
 
 
-def _uploaded(addresses, host, device) -> dict:
-    """The words of the host's memory that a call has among its addresses, in the device's: owner and address by place."""
+def _uploaded(addresses, host, device, constant=()) -> dict:
+    """The words of the host's memory that a call has among its addresses, in the device's: owner and address by place. What a
+    capture's launches read is written anew at each replay, or, at the `constant` places, is what it is now."""
     watch, machine, held = watcher(), runtime(), {}
     if watch is None and active[0] is None:
         return _together(addresses, [(place, nbytes) for place, nbytes in host.items() if addresses[place]], device)
     for place, nbytes in host.items():
         if addresses[place] and watch is None:
             fill = active[0].source(addresses[place])
-            if fill is None:
+            if fill is None and place not in constant:
                 refuse("a kernel that reads the host's memory")
             held[place] = machine.allocate(nbytes, device)
-            active[0].uploads.append(functools.partial(fill, held[place][1]))
+            if fill is None:
+                machine.copy(held[place][1], addresses[place], nbytes, device)
+            else:
+                active[0].uploads.append(functools.partial(fill, held[place][1]))
         elif addresses[place]:
             if watch is not None:
                 watch.pause()
@@ -155,24 +159,25 @@ def staged(prepared, host, device) -> Prepared:
 class _Given:
     """A call some of whose addresses are of the host's memory and only read: bytes by place. It waits for nothing."""
 
-    __slots__ = ("call", "device", "host")
+    __slots__ = ("call", "device", "host", "constant")
 
-    def __init__(self, call, device, host):
-        self.call, self.device, self.host = call, device, host
+    def __init__(self, call, device, host, changing):
+        self.call, self.device, self.host, self.constant = call, device, host, host.keys() - set(changing)
 
     def __call__(self, *addresses):
         if not any(addresses[place] for place in self.host):
             self.call(*addresses)
             return
-        held, words = _uploaded(addresses, self.host, self.device), list(addresses)
+        held, words = _uploaded(addresses, self.host, self.device, self.constant), list(addresses)
         for place, (_, address) in held.items():
             words[place] = address
         self.call(*words)
 
 
-def given(prepared, host, device) -> Prepared:
-    """A prepared kernel that only reads some addresses of the host's memory: bytes by place."""
-    return Prepared(_Given(prepared.call, device, host), prepared.descriptor, prepared.workspace, prepared)
+def given(prepared, host, device, changing=()) -> Prepared:
+    """A prepared kernel that only reads some addresses of the host's memory: bytes by place. At the `changing` places are numbers
+    of one call, which is not the same when its launches are made again."""
+    return Prepared(_Given(prepared.call, device, host, changing), prepared.descriptor, prepared.workspace, prepared)
 
 
 class Serial(Elsewhere):

@@ -68,4 +68,4 @@ def plan_step(formula, states: int, coefficients: int, dtype: str, numels, devic
     kernel = typed(_chunks_of(states, coefficients), dtype, ("int64*", "float64*", "int64*"), **names)
     count = len(chunks) // 2
     made = launch(kernel, [count, *chunks], count * THREADS, device)
-    return given(made, {0: 8 * (3 + states) * len(numels), 1: 8 * (SHARED + coefficients)}, device)
+    return given(made, {0: 8 * (3 + states) * len(numels), 1: 8 * (SHARED + coefficients)}, device, changing=(1,))

@@ -1,3 +1,3 @@
 """What is particular to CUDA: bodies that test_cuda.py runs in the simulator, or on a GPU, alone."""
-from . import devices, launches, numerics  # noqa: F401
+from . import devices, graphs, launches, numerics  # noqa: F401
 from .table import CHECKS  # noqa: F401

@@ -1,7 +1,5 @@
-"""Launches and their memory: addresses, streams, graphs, and indices that a kernel finds to be wrong."""
+"""Launches and their memory: addresses, streams, and indices that a kernel finds to be wrong."""
 from __future__ import annotations
-
-from cudacases import numbers
 
 from .table import check, raises
 
@@ -84,102 +82,6 @@ def streams_and_events(torch):
         assert cuda.current_device() == 0
     with cuda.nvtx.range("step {}", 1):
         assert cuda.nvtx.range_push("inner") == 1 and cuda.nvtx.range_pop() == 1
-
-
-@check
-def graphs(torch):
-    """Launches are noted and not made; replayed, they read what was written to their inputs meanwhile."""
-    cuda = torch.cuda
-    x, w = torch.arange(4.0, device="cuda"), torch.ones(4, device="cuda")
-    (x * 2 + w).exp()                                    # plans are made before
-    g = cuda.CUDAGraph()
-    raises(RuntimeError, "without a preceding successful capture", g.replay)
-    with cuda.graph(g):
-        assert cuda.is_current_stream_capturing()
-        y = (x * 2 + w).exp()
-        w.add_(1)
-    assert w.tolist() == [1] * 4 and not cuda.is_current_stream_capturing()
-    for step in range(3):
-        x.fill_(step)
-        g.replay()
-        assert torch.allclose(y.cpu(), torch.full((4,), 2.0 * step + step + 1).exp(), rtol=1e-5) and w.tolist() == [step + 2] * 4
-    raises(RuntimeError, "not permitted when stream is capturing", lambda: captured(torch, x))
-    assert not cuda.is_current_stream_capturing()
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).cuda()
-    data = [numbers(torch, "cuda", 5, 3, seed=s).requires_grad_() for s in range(3)]
-    expected = [model(d) for d in data]
-    slopes = [torch.autograd.grad(e.square().sum(), [d, *model.parameters()]) for e, d in zip(expected, data)]
-    sample = torch.zeros(5, 3, device="cuda", requires_grad=True)
-    assert cuda.make_graphed_callables(model, (sample,)) is model
-    for d, e, known in zip(data, expected, slopes):
-        result = model(d)
-        assert torch.allclose(result, e)
-        found = torch.autograd.grad(result.square().sum(), [d, *model.parameters()])
-        assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, known))
-    raises(RuntimeError, "captured for arguments of shapes", lambda: model(torch.zeros(4, 3, device="cuda")))
-
-
-@check
-def graphs_draw_anew(torch):
-    """A replay draws what the calls would draw then; a capture draws nothing."""
-    cuda, F = torch.cuda, torch.nn.functional
-    x = torch.arange(8.0, device="cuda", requires_grad=True)
-
-    def step():
-        y = F.dropout(x, 0.5) * torch.rand(8, device="cuda") + torch.randn(8, device="cuda")
-        return y.detach(), torch.autograd.grad(y.sum(), x)[0]
-    step()
-    before, g = torch.get_rng_state(), cuda.CUDAGraph()
-    with cuda.graph(g):
-        y, slope = step()
-        assert torch.equal(torch.get_rng_state(), before)
-        here = torch.rand(3)                             # the host's is made at once
-    torch.set_rng_state(before)
-    assert torch.equal(torch.rand(3), here)
-    found = []
-    for seed in (0, 1, 0):
-        torch.manual_seed(seed)
-        for _ in range(2):
-            g.replay()
-            found.append(y.tolist() + slope.tolist())
-        torch.manual_seed(seed)
-        assert [[v for t in step() for v in t.tolist()] for _ in range(2)] == found[-2:]
-    assert found[0] == found[4] and len(set(map(tuple, found))) == 4
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.5)).cuda()
-    expected = model(x)
-    cuda.make_graphed_callables(model, (torch.zeros(8, device="cuda", requires_grad=True),))
-    torch.manual_seed(3)
-    out = model(x)
-    slope, = torch.autograd.grad(out.sum(), x)
-    torch.manual_seed(3)
-    expected = F.dropout(F.linear(x, model[0].weight, model[0].bias), 0.5)
-    known, = torch.autograd.grad(expected.sum(), x)
-    assert torch.allclose(out, expected) and torch.allclose(slope, known, atol=1e-6)
-    for draw in (lambda: torch.multinomial(x + 1, 1), lambda: torch.poisson(x.detach())):
-        def capture(draw=draw):
-            with cuda.graph(cuda.CUDAGraph()):
-                draw()
-        draw()
-        raises(RuntimeError, "not permitted when stream is capturing", capture)
-    assert torch.rand(2, device="cuda").tolist() != torch.rand(2, device="cuda").tolist()
-
-
-def captured(torch, x):
-    with torch.cuda.graph(torch.cuda.CUDAGraph()):
-        return x.sum().item()
-
-
-@check
-def a_recurrent_layer_is_captured(torch):
-    layer, x, g = torch.nn.LSTM(2, 3).cuda(), numbers(torch, "cuda", 3, 2, 2), torch.cuda.CUDAGraph()
-    with torch.no_grad():
-        first = layer(x)[0].tolist()
-        with torch.cuda.graph(g):
-            out, _ = layer(x)
-        x.mul_(2)
-        g.replay()
-        assert out.tolist() == layer(x)[0].tolist() != first
 
 
 @check
