@@ -121,7 +121,7 @@ ABSENT = {
         use_mem_pool"""),
     **_rows("streams of others and their errors are not watched; torch.cuda.Stream is", "cuda.", """
         ExternalStream get_stream_from_external get_sync_debug_mode set_sync_debug_mode default_generators"""),
-    **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback ProxyableClassMeta"),
+    **_rows(_FX, "fx.", "annotate config immutable_collections tensor_type traceback ProxyableClassMeta"),
     **_rows(_SCRIPTS, "jit.", """
         annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops
         export_opnames ONNXTracedModule RecursiveScriptClass
@@ -166,7 +166,8 @@ ABSENT = {
         multiprocessing.queue.ConnectionWrapper profiler.profiler.ExecutionTraceObserver
         utils.dlpack.DLDeviceType utils.hooks.unserializable_hook utils.hooks.warn_if_has_hooks utils.hooks.BackwardHook
         utils.tensorboard.summary fx.graph_module.reduce_graph_module fx.graph_module.reduce_package_graph_module
-        fx.proxy.MetaProxy fx.proxy.Scope fx.proxy.ScopeContextManager"""),
+        fx.proxy.MetaProxy fx.proxy.Scope fx.proxy.ScopeContextManager fx.operator_schemas.check_for_mutable_operation
+        fx.operator_schemas.create_type_hint fx.operator_schemas.get_signature_for_torch_op fx.operator_schemas.type_matches"""),
     **_rows("gradcheck computes and compares both", "autograd.gradcheck.", """
         get_numerical_jacobian get_analytical_jacobian get_numerical_jacobian_wrt_specific_input"""),
     **_rows("work on the CPU has ended when a call returns", "cpu.", """

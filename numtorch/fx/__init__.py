@@ -1,11 +1,13 @@
 """Functions and modules as graphs of the calls that they make in Python, to be looked at, changed, and run (docs/fx.md).
 
+operator_schemas   arguments of calls in one form
 node               one call
 codegen            the text of a graph
 graph              calls in order
 proxy              what stands for a value while a function is traced
 structures         arguments that are structures, of which each leaf is one of the graph
 tracer             `symbolic_trace`
+folders            a module as a package of Python
 graph_module       a module that runs a graph
 interpreter        a graph, run node by node; or made anew
 subgraph_rewriter  `replace_pattern`, with filters or without

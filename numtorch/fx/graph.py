@@ -39,6 +39,7 @@ class Graph:
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None) -> None:
         self._nodes: list[Node] = []
         self._names: dict[str, int] = {}
+        self._root = Node(self, "", "root", "")          # behind the last node and before the first, as PyTorch has it
         self._before: Node | None = None
         self.owning_module, self._tracer_cls = owning_module, tracer_cls
         self._codegen = CodeGen()
@@ -81,13 +82,14 @@ class Graph:
         return result
 
     def _neighbour(self, node, step):
-        place = self._nodes.index(node) + step
-        return self._nodes[place] if 0 <= place < len(self._nodes) else None
+        ring = [*self._nodes, self._root]
+        return ring[(ring.index(node) + step) % len(ring)]
 
     def _move(self, node, anchor, behind):
         if node is not anchor:
             self._nodes.remove(node)
-            self._nodes.insert(self._nodes.index(anchor) + behind, node)
+            ring = [*self._nodes, self._root]
+            self._nodes.insert((ring.index(anchor) + behind) % len(ring), node)
 
     @contextlib.contextmanager
     def inserting_before(self, n: Node | None = None) -> Iterator[None]:
@@ -130,7 +132,8 @@ class Graph:
             name = path.rpartition(".")[2] if path.startswith("torch.") else getattr(target, "__name__", path)
             name = _snake(name[2:-2] if re.fullmatch("__.+__", name) else name)
         node = Node(self, self._name(name), op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
-        self._nodes.insert(len(self._nodes) if self._before is None else self._nodes.index(self._before), node)
+        last = self._before is None or self._before is self._root
+        self._nodes.insert(len(self._nodes) if last else self._nodes.index(self._before), node)  # type: ignore[arg-type]
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:

@@ -4,11 +4,13 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import os
 from typing import Any
 
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
+from .folders import write_folder
 from .graph import Graph
 from .node import map_aggregate, map_arg
 
@@ -115,6 +117,18 @@ class GraphModule(Module):
         if print_output:
             print(text)
         return text
+
+    def to_folder(self, folder: str | os.PathLike, module_name: str = "FxModule") -> None:
+        """Write the module as a package of Python, from which `from folder import FxModule` has its class.
+
+        Args:
+            folder: where.
+            module_name: the class's name.
+
+        Raises:
+            RuntimeError: the text has a name for what no other program can import, such as a function in a function.
+        """
+        write_folder(self, folder, module_name)
 
     def add_submodule(self, target: str, m: Module) -> bool:
         """Put a module at a path.

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from ..interposition import public_functions
 from ..ops.reduce.query import _assert, _assert_async
 from ..tensor import Tensor
+from .operator_schemas import ArgsKwargsPair, normalize_function, normalize_module
 
 if TYPE_CHECKING:
     from .graph import Graph
 
 Target = Callable[..., Any] | str
 Argument = Any
-KINDS = ("placeholder", "get_attr", "call_function", "call_module", "call_method", "output")
+KINDS = ("placeholder", "get_attr", "call_function", "call_module", "call_method", "output", "root")
 _effects: set = {operator.setitem, _assert, _assert_async}
 _RANGES = ("_record_function_enter", "_record_function_exit")           # functions of the profiler, which stands above
 
@@ -149,10 +150,11 @@ class Node:
         users: the nodes that use this one.
         meta: a place for notes. A tracer's nodes have `nn_module_stack` there: (path, class) of the modules around the call.
         stack_trace: where the call was made, which tracers note whose `record_stack_traces` is set; else None.
-        prev, next: its neighbours.
+        prev, next: its neighbours; beyond the first and the last stands a node whose `op` is "root".
     """
 
-    def __init__(self, graph: Graph, name: str, op: str, target: Target, args: tuple, kwargs: dict, type_expr: Any = None) -> None:
+    def __init__(self, graph: Graph, name: str, op: str, target: Target, args: tuple = (), kwargs: dict | None = None,
+                 type_expr: Any = None) -> None:
         if op not in KINDS:
             raise AssertionError(f"Node op {op} is not one of {KINDS}")
         if op == "call_function" and not callable(target):
@@ -167,7 +169,7 @@ class Node:
         self._input_nodes: dict[Node, None] = {}
         self.users: dict[Node, None] = {}
         self.meta: dict = {}
-        self._update(args, kwargs)
+        self._update(args, kwargs or {})
 
     # ------------------------------------------------------------ what it uses
     def _update(self, args, kwargs):
@@ -256,11 +258,11 @@ class Node:
 
     # ------------------------------------------------------------ where it stands
     @property
-    def next(self) -> Node | None:
+    def next(self) -> Node:
         return self.graph._neighbour(self, 1)
 
     @property
-    def prev(self) -> Node | None:
+    def prev(self) -> Node:
         return self.graph._neighbour(self, -1)
 
     def prepend(self, x: Node) -> None:
@@ -298,6 +300,23 @@ class Node:
         if self.op == "call_method":
             return str(self.target).endswith("_") and not str(self.target).endswith("__")
         return self.op == "call_module"                  # it may have buffers that move on
+
+    def normalized_arguments(self, root: Any, arg_types: Any = None, kwarg_types: Any = None,
+                             normalize_to_only_use_kwargs: bool = False) -> ArgsKwargsPair | None:
+        """Its arguments with all defaults: what stands by place by place, all others by name. None for what is no call of a
+        function or of a layer, or does not say its arguments.
+
+        Args:
+            root: the module that the layers are of.
+            arg_types, kwarg_types: taken for PyTorch's sake.
+            normalize_to_only_use_kwargs: whether all stand by name.
+        """
+        if self.op == "call_function":
+            return normalize_function(self.target, self.args, self.kwargs, arg_types, kwarg_types,  # type: ignore[arg-type]
+                                      normalize_to_only_use_kwargs)
+        if self.op == "call_module":
+            return normalize_module(root, str(self.target), self.args, self.kwargs, normalize_to_only_use_kwargs)
+        return None
 
     def format_node(self) -> str:
         """The node as a line of the graph's text."""
