@@ -25,7 +25,6 @@ from ..memory.copies import contiguous, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce import reductions
 from ..shape.views import expand, reshape, unsqueeze
-from ..sort.histograms import bincount
 from ..sort.scan import diff
 from ..sort.search import searchsorted
 from ..sort.unique import unique
@@ -100,7 +99,7 @@ def _embedding_vjp(node, grad, indices):
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         return (later["sparse_rows"](grad, indices, layout, padding),)
     if by_frequency:
-        counts = to_dtype(bincount(reshape(indices, -1), minlength=layout.shape[0]), grad.layout.dtype)
+        counts = to_dtype(_counts(reshape(indices, -1), layout.shape[0]), grad.layout.dtype)
         grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
     if padding >= 0 and modes.recording:                 # the write below would not be differentiable
         grad = arithmetic.where(unsqueeze(comparison.eq(indices, padding), -1), 0, grad)
@@ -266,7 +265,7 @@ def _bag_sums_vjp(node, grad, input, offsets):
     input = reshape(input, -1)
     bags = searchsorted(offsets, arange(input.layout.numel, device=layout.device), right=True) - 1
     if mean:
-        grad = grad / unsqueeze(to_dtype(bounds.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
+        grad = grad / _sizes(bags, offsets.layout.numel, layout.dtype)
     return (_added_rows(index_values(grad, (0,), (bags,)), layout, input),)
 
 
@@ -349,8 +348,18 @@ def _bags_of_ops(input, weight, offsets, mode, max_norm=None, norm_type=2, scale
     total = index_add(start, 0, bags, vectors)
     if mode == "sum":
         return total
-    sizes = bounds.clamp_low(bincount(bags, minlength=count), 1)
-    return total / unsqueeze(to_dtype(sizes, weight.layout.dtype), 1)
+    return total / _sizes(bags, count, weight.layout.dtype)
+
+
+def _sizes(bags, count, dtype):
+    """How many rows each bag has, (count, 1), at least 1."""
+    return unsqueeze(to_dtype(bounds.clamp_low(_counts(bags, count), 1), dtype), 1)
+
+
+def _counts(numbers, count):
+    """How often each number occurs. They are below `count`: bincount would look for the largest."""
+    zeros = filled(Layout.of(int64, (count,), None, numbers.layout.device), 0)
+    return index_add(zeros, 0, numbers, filled(Layout.of(int64, numbers.layout.shape, None, numbers.layout.device), 1))
 
 
 # ---------------------------------------------------------------- one-hot

@@ -98,6 +98,18 @@ def test_steps_are_replayed_bit_for_bit(loss):
     assert is_replayed(pair.compiled), why(pair.compiled)
 
 
+BAGS = [dict(mode="mean"), dict(mode="sum"), dict(mode="max"), dict(mode="mean", scale_grad_by_freq=True)]
+
+
+@pytest.mark.parametrize("options", BAGS, ids=["-".join(map(str, each.values())) for each in BAGS])
+def test_bags_of_indices_are_replayed(options):
+    """How many rows a bag has, and how often one is in it, depends on values; no size does."""
+    def loss(net, x, y):
+        return F.cross_entropy(net((x.abs() * 3).long().clamp(max=8)), y)
+    pair = Pair(lambda: nn.Sequential(nn.EmbeddingBag(9, 4, **options), nn.Linear(4, 4)), _step(loss), fullgraph=True)
+    assert is_replayed(pair.run(12, batch, classes).compiled)
+
+
 def test_a_second_run_that_draws_what_the_first_drew_is_not_replayed():
     pair = Pair(perceptron, _step(_drawn)).run(9, batch, classes, seed=0)
     assert not is_replayed(pair.compiled) and "random stream" in why(pair.compiled)
