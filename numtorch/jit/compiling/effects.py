@@ -10,6 +10,7 @@ from ..capturing.items import Break
 from ..capturing.reach import Unfollowed
 
 EFFECT = "it has an effect on Python"
+MOST = 512                                               # comparisons in a call: loops may have many turns
 
 
 class Effects:
@@ -26,7 +27,7 @@ class Effects:
     def __init__(self, code: Any, state: Callable[[], Callable[[], str | None]]) -> None:
         self.code, self.state = code, state
         self.breaks: list[Break] = []
-        self.frame, self.line = None, 0
+        self.frame, self.line, self.compared = None, 0, 0
 
     @contextlib.contextmanager
     def located(self) -> Iterator[None]:
@@ -49,12 +50,15 @@ class Effects:
         return self._on_line
 
     def _on_line(self, frame, event, _):
+        what, self.compared = self.changed(), self.compared + 1
         try:
-            what = self.changed()
             if what is not None:
                 self.breaks.append(Break(f"{EFFECT}: {what}", self.code.co_filename, self.line, self.line))
                 self.changed = self.state()
+            self.line, more = frame.f_lineno, self.compared < MOST
         except Unfollowed:                               # what is there now cannot be compared
-            return None
-        self.line = frame.f_lineno
-        return self._on_line
+            more = False
+        if not more:
+            sys.settrace(None)
+            frame.f_trace = None
+        return self._on_line if more else None

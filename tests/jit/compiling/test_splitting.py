@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from replays import same as same_bits
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit.compiling import splitting
+from numtorch.jit.compiling import effects, splitting
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
@@ -205,6 +206,25 @@ def test_effects_on_python_have_lines_and_what_stands_between_is_replayed():
     with pytest.raises(RuntimeError, match=rf"test_splitting.py:{lines + 4}: it has an effect on Python: rates has changed"):
         for i in range(4):
             whole(batch(i), classes(i))
+
+
+@pytest.mark.parametrize("how", ["in a debugger", "after many lines"])
+def test_effects_of_which_no_line_is_known_happen_every_time(how, monkeypatch):
+    monkeypatch.setattr(effects, "MOST", 2 if how == "after many lines" else 512)
+    function, lines = torch.compile(_counts, mode="replay"), []
+    log.clear()
+
+    def debugger(frame, event, _):
+        lines.append(event)
+    for i in range(8):
+        sys.settrace(debugger if how == "in a debugger" else None)
+        try:
+            function(batch(i)[0], batch(i)[1])
+            assert sys.gettrace() is (debugger if how == "in a debugger" else None)
+        finally:
+            sys.settrace(None)
+    assert len(log) == 16 and not pieces_of(function) and bool(lines) is (how == "in a debugger")
+    assert str(_kinds(function)[0].breaks[0]).endswith("it has an effect on Python: log has changed")
 
 
 class Net(nn.Module):
