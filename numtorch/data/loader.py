@@ -12,6 +12,7 @@ import numpy as np
 from ..dtypes import float64, int64
 from ..exchange.construction import from_numpy, make
 from ..ops.creation.fill import empty
+from ..ops.memory.pinned import can_pin
 from ..ops.shape.join import stack
 from ..tensor import Tensor
 from .dataset import IterableDataset, Subset
@@ -107,14 +108,24 @@ def default_convert(data):
         return from_numpy(data) if data.dtype.kind in "biufc" else data
     if isinstance(data, np.generic) and data.dtype.kind in "biufc":
         return make(data)
+    return _part_by_part(default_convert, data)
+
+
+def _part_by_part(function, data):
+    """A container of what a function makes of its parts; anything else as it is."""
     if isinstance(data, Mapping):
-        return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
+        return _mapping_like(data, {key: function(value) for key, value in data.items()})
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        parts = [default_convert(value) for value in data]
+        parts = [function(value) for value in data]
         if hasattr(data, "_fields"):
             return type(data)(*parts)
         return parts if isinstance(data, tuple) else _sequence_like(data, parts)
     return data
+
+
+def _pinned(batch):
+    """A batch whose tensors lie in pinned memory; what has a `pin_memory` of its own is what that gives."""
+    return batch.pin_memory() if hasattr(batch, "pin_memory") else _part_by_part(_pinned, batch)
 
 
 _FIXED = frozenset(("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers"))    # once it is made
@@ -168,7 +179,8 @@ class DataLoader(Generic[_Batch]):
         prefetch_factor: batches that each worker is ahead; 2 when None.
         persistent_workers: keep workers from pass to pass.
         in_order: give batches in order, and not as they come.
-        pin_memory, pin_memory_device: accepted; there is no pinned memory.
+        pin_memory: whether tensors of batches lie in pinned memory, from which copies to a GPU need not wait.
+        pin_memory_device: accepted.
 
     Iterating over it gives what `collate_fn` returns; its length is the number of batches. Where an example raises, a pass can go
     on behind it.
@@ -254,7 +266,8 @@ class DataLoader(Generic[_Batch]):
 
     def __iter__(self) -> Iterator[Any]:
         self._taken, self._skipped, self._pass = self._skipped, 0, None
-        return _Pass(self, self._batches(self._taken))
+        batches = self._batches(self._taken)
+        return _Pass(self, map(_pinned, batches) if self.pin_memory and can_pin() else batches)
 
     def _batches(self, skipped):
         """A pass without its first batches."""

@@ -194,7 +194,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
         dtype: the dtype to convert to; taken from `data` when None.
         device: where to put it; the default device when None, and a tensor's own where that is the CPU.
         requires_grad: whether to record what is computed from it.
-        pin_memory: taken for PyTorch's sake.
+        pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         ValueError: sequences of uneven lengths.
@@ -206,6 +206,8 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
         tensor([[1., 2.],
                 [3., 4.]])
     """
+    if pin_memory:
+        return make(data, dtype, device).pin_memory().requires_grad_(requires_grad)
     if device is None and default[0] is not cpu:
         device = default[0]
     plain = None
@@ -456,7 +458,7 @@ def _legacy_tensor(*args, size=None, dtype=None, device=None, requires_grad: boo
                 raise TypeError(f"new(): expected data of dtype {wanted}, got a tensor of {given}; convert it: x.to({wanted})")
             return alias(args[0])
         if hasattr(args[0], "untyped"):                  # a storage, whose memory it takes
-            return fresh(Layout.of(wanted, (0,))).set_(args[0])
+            return fresh(Layout.of(wanted, (0,), None, args[0].device)).set_(args[0])
         if not hasattr(args[0], "__len__"):
             raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
         shared = type(args[0]) is np.ndarray and args[0].dtype == wanted.numpy and wanted.numpy is not None

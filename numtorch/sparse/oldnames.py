@@ -33,7 +33,7 @@ class SparseType(LegacyType):
     layout = sparse_coo
 
     def __call__(cls, *args, size=None, device=None) -> Tensor:
-        device = device or ("cuda" if cls.is_cuda else "cpu")
+        device = ("cuda" if cls.is_cuda else "cpu") if device is None else device
         args = args if size is None else (*args, tuple(size))
         if args and isinstance(args[0], Tensor) and 2 <= len(args) <= 3:
             return sparse_coo_tensor(*args, dtype=cls.dtype, device=device)

@@ -12,7 +12,7 @@ All offer the same few things, and everything above uses only these; `index` is 
     copy_between(target, source, nbytes, index, origin)     to one device from another
     launcher(kernel, index, grid)               call(*words), which runs a kernel on `grid` blocks of its threads
     synchronize(index)                          wait for what the device was told to do
-    memory_info(index), processors(index)       (free, all) bytes; (multiprocessors, threads of a warp)
+    memory_info(index), properties(index)       (free, all) bytes; what the driver says of a device, by the names in driver.py
     reaches(index, other)                       whether a device reads another's memory
     report(index, kernel)                       the address of a word of the device's that is 0, for what a call finds wrong, which
                                                 is raised by what waits for the device next; or 0, where the host reads it at once
@@ -43,6 +43,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -63,13 +64,12 @@ def runtime():
     if SIMULATED:
         from .simulator import Simulator
         return Simulator()
-    try:
-        import numba_cuda  # noqa: F401  - what `numba.cuda` then is; the one that comes with Numba is too old
-
-        from .gpu import Gpu
-    except ImportError as error:
-        raise Unavailable(f"{error}; install numtorch[cuda]", missing=error.name) from None
-    return Gpu()
+    if find_spec("numba_cuda") is None:
+        raise Unavailable("No module named 'numba_cuda'; install numtorch[cuda]", missing="numba_cuda")
+    from .gpu import Gpu
+    machine = Gpu()
+    import numba_cuda  # noqa: F401  - what `numba.cuda` then is; the one that comes with Numba is too old
+    return machine
 
 
 _forked = [False]                                        # whether this process is a forked child of one that had a machine

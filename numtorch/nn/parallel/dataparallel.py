@@ -121,7 +121,7 @@ class DataParallel(Module):
         Args:
             inputs, kwargs: its arguments. Tensors are cut along `dim`; other things go to every worker.
         """
-        own = next(iter([*self.module.parameters(), *self.module.buffers()]), None)
+        own = next(iter([*self.module.parameters(), *self.module.buffers(), *tensors_in((inputs, kwargs))]), None)
         if own is not None and own.is_cuda:
             return self._on_devices(inputs, kwargs)
         args, named = scatter_kwargs(inputs, kwargs, len(self.device_ids), self.dim)

@@ -19,14 +19,17 @@ def checked_shape(args, name):
     return shape
 
 
-def finish_made(made, requires_grad, out=None, dtype=None):
-    """What a creation function returns: the new tensor, or `out` with its elements, which has the `dtype` that is asked for."""
+def finish_made(made, requires_grad, out=None, dtype=None, pin_memory=False):
+    """What a creation function returns: the new tensor, in pinned memory where that is asked for, or `out` with its elements, which
+    has the `dtype` that is asked for."""
     if out is not None:
         if dtype is not None and isinstance(out, Tensor) and as_dtype(dtype) is not out.layout.dtype:
             raise RuntimeError(f"dtype {as_dtype(dtype).title} does not match dtype of out parameter ({out.layout.dtype.title})")
         if isinstance(out, Tensor) and made.layout.dtype.is_complex and not out.layout.dtype.is_complex:
             raise RuntimeError(f"value cannot be converted to type {out.layout.dtype.name} without overflow: it is complex")
         made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
+    elif pin_memory:
+        made = made.pin_memory()
     return made if requires_grad is False or requires_grad is None else made.requires_grad_(requires_grad)
 
 

@@ -29,7 +29,7 @@ def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         memory_format: the order of the dimensions in memory; row-major when None.
         out: a tensor to write the result to.
         layout: `torch.strided`, which None is too, or a sparse one.
-        pin_memory: taken for PyTorch's sake; memory is not pinned.
+        pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent.
@@ -45,7 +45,7 @@ def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         device = device_for(device, out)
     layout = layout_for("empty", shape if size is None else (size,), dtype, device)
     made = fresh(layout if memory_format is None else formatted(layout, memory_format))
-    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype, pin_memory) if requires_grad or out is not None or pin_memory else made
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -56,7 +56,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
         size: the extents.
         stride: as many strides, in elements; they may be 0, and elements may overlap.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: lengths that differ, or something negative.
@@ -74,7 +74,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     if len(size) != len(stride) or any(n < 0 for n in size + stride):
         raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
     made = fresh(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, placed(device)))
-    return finish_made(made, requires_grad)
+    return finish_made(made, requires_grad, pin_memory=pin_memory)
 
 
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -85,7 +85,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
         size: the extents.
         physical_layout: the dimensions from the outermost in memory to the innermost; (0, 2, 3, 1) is channels last.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: not each dimension once.
@@ -108,7 +108,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     stride, step = [1] * len(size), 1
     for d in reversed(order):
         stride[d], step = step, step * max(size[d], 1)
-    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -120,7 +120,7 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_gra
         fill_value: a bool (dtype bool), an int (int64), a float or a complex number (the default dtypes).
         dtype, device: the default device when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent, or a number that `dtype` cannot hold.
@@ -142,7 +142,7 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_gra
     if out is not None:
         device = device_for(device, out)
     made = filled(layout_for("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
-    return finish_made(made, requires_grad, out, wanted) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, wanted, pin_memory) if requires_grad or out is not None or pin_memory else made
 
 
 def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -154,7 +154,7 @@ def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
         layout: `torch.strided`, which None is too, or a sparse one.
-        pin_memory: taken for PyTorch's sake; memory is not pinned.
+        pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent.
@@ -170,7 +170,7 @@ def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
     if out is not None:
         device = device_for(device, out)
     made = filled_from(layout_for("zeros", shape if size is None else (size,), dtype, device), ZERO)
-    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype, pin_memory) if requires_grad or out is not None or pin_memory else made
 
 
 def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -181,7 +181,7 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
         shape: the extents, as ints or one sequence; also under the name `size`.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent.
@@ -196,7 +196,7 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
     if out is not None:
         device = device_for(device, out)
     made = filled_from(layout_for("ones", shape if size is None else (size,), dtype, device), ONE)
-    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype, pin_memory) if requires_grad or out is not None or pin_memory else made
 
 
 def like_layout(input, dtype, device, memory_format=None, name="empty_like"):
@@ -228,7 +228,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
         layout: `torch.strided`, which None is too, or a sparse one.
-        pin_memory: taken for PyTorch's sake; memory is not pinned.
+        pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -241,7 +241,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         like = like_layout(input, dtype, device, memory_format)
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
-    return _alike(input, finish_made(fresh(like), requires_grad))
+    return _alike(input, finish_made(fresh(like), requires_grad, pin_memory=pin_memory))
 
 
 def _none_like(input, dtype, device, requires_grad):
@@ -258,7 +258,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
         fill_value: a number.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a number that the dtype cannot hold.
@@ -271,7 +271,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     if layout is not None:
         check_strided("full_like", layout)
     made = filled(like_layout(input, dtype, device, memory_format, "full_like"), fill_value)
-    return _alike(input, finish_made(made, requires_grad))
+    return _alike(input, finish_made(made, requires_grad, pin_memory=pin_memory))
 
 
 @provide
@@ -284,7 +284,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
         layout: `torch.strided`, which None is too, or a sparse one.
-        pin_memory: taken for PyTorch's sake; memory is not pinned.
+        pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -297,7 +297,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         like = like_layout(input, dtype, device, memory_format, "zeros_like")
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
-    return _alike(input, finish_made(filled_from(like, ZERO), requires_grad))
+    return _alike(input, finish_made(filled_from(like, ZERO), requires_grad, pin_memory=pin_memory))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -308,7 +308,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: boo
         input: the other tensor.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -318,7 +318,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: boo
     if layout is not None:
         check_strided("ones_like", layout)
     made = filled_from(like_layout(input, dtype, device, memory_format, "ones_like"), ONE)
-    return _alike(input, finish_made(made, requires_grad))
+    return _alike(input, finish_made(made, requires_grad, pin_memory=pin_memory))
 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -329,7 +329,7 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
         n, m: rows and columns.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent.
@@ -354,7 +354,7 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
     layout, _ = diagonal(made.layout, 0, 0, 1)
     if layout.numel:
         copy_elements(to_device(ONE, layout.device), view_of(made, layout, 0))
-    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype, pin_memory) if requires_grad or out is not None or pin_memory else made
 
 
 # ---------------------------------------------------------------- from data
@@ -367,7 +367,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: boo
     Args:
         s: the number.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -376,18 +376,22 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: boo
     """
     if layout is not None:
         check_strided("scalar_tensor", layout)
-    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 # ---------------------------------------------------------------- methods
+def _own(x, dtype, device):
+    """What is asked for of dtype and device, a tensor's where nothing is: 0 is a device, too."""
+    return dtype or x.layout.dtype, x.layout.device if device is None else device
+
+
 def _new(name, value):
     def made(self, *shape, size=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
         if layout is not None:
             check_strided(f"new_{name}", layout)
-        own = self.layout
-        layout = layout_for(name, shape if size is None else (size,), dtype or own.dtype, device or own.device)
+        layout = layout_for(name, shape if size is None else (size,), *_own(self, dtype, device))
         out = fresh(layout) if value is None else filled_from(layout, value)
-        return _alike(self, out.requires_grad_() if requires_grad else out)
+        return _alike(self, finish_made(out, requires_grad, pin_memory=pin_memory))
     made.__name__ = made.__qualname__ = f"new_{name}"
     filled_with = "uninitialised elements" if value is None else name
     shown = {"empty": "new_empty(2).shape\n        torch.Size([2])", "zeros": "new_zeros(2)\n        tensor([0, 0])",
@@ -398,7 +402,7 @@ def _new(name, value):
         shape: the extents, as ints or one sequence; also under the name `size`.
         dtype, device: this tensor's when None.
         requires_grad: whether to record what is computed from it.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent.
@@ -423,7 +427,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
         size: the extents.
         fill_value: a number.
         dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -433,8 +437,8 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
     if layout is not None:
         check_strided("new_full", layout)
     check_several("new_full", "size", size)
-    return _alike(self, full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
-                             requires_grad=requires_grad))
+    dtype, device = _own(self, dtype, device)
+    return _alike(self, full(size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory))
 
 
 @method
@@ -444,7 +448,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
     Args:
         size, stride: the extents, and as many strides in elements.
         dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -453,8 +457,8 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
     """
     if layout is not None:
         check_strided("new_empty_strided", layout)
-    return _alike(self, empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
-                                      requires_grad=requires_grad))
+    dtype, device = _own(self, dtype, device)
+    return _alike(self, empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory))
 
 
 @method
@@ -464,11 +468,12 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_
     Args:
         data: what `tensor` takes.
         dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
-        pin_memory: taken for PyTorch's sake.
+        pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1.0]).new_tensor([2, 3])
         tensor([2., 3.])
     """
-    return make(data, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)
+    dtype, device = _own(self, dtype, device)
+    return make(data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)

@@ -89,11 +89,11 @@ def _whole(start, end, step, kind):
     return start, start + count * step, step, True, count
 
 
-def _finish(made, requires_grad, out, dtype):
+def _finish(made, requires_grad, out, dtype, pin_memory):
     """What a function here returns. An `out` of as many elements keeps its shape, whatever that is."""
     if isinstance(out, Tensor) and out.layout.numel == made.layout.numel:
         made = view_of(made, Layout.of(made.layout.dtype, out.layout.shape, None, made.layout.device), 0)
-    return finish_made(made, requires_grad, out, dtype)
+    return finish_made(made, requires_grad, out, dtype, pin_memory)
 
 
 def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -104,7 +104,7 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         start, end, step: numbers or tensors of one.
         dtype, device: int64 of ints, else the default dtype, when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a step of 0, or bounds that the step leads away from.
@@ -143,9 +143,9 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
     layout = layout_for("arange", (count,), kind, device)
     if layout.dtype.category in (1, 2):
         made = _count(layout, start, end, step, count)
-        return _finish(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+        return _finish(made, requires_grad, out, dtype, pin_memory) if requires_grad or out is not None or pin_memory else made
     made = _count(layout_for("arange", (count,), float64, device), float(start), end, step, count)
-    return _finish(to_dtype(made, layout.dtype), requires_grad, out, dtype)
+    return _finish(to_dtype(made, layout.dtype), requires_grad, out, dtype, pin_memory)
 
 
 def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -156,7 +156,7 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
         start, end, step: numbers.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a step of 0, or bounds that the step leads away from.
@@ -182,7 +182,7 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
         device = device_for(device, out)
     count = math.floor((end - start) / step) + 1
     made = _count(layout_for("range", (count,), dtype, device), float(start), end, step, count)
-    return _finish(made, requires_grad, out, dtype)
+    return _finish(made, requires_grad, out, dtype, pin_memory)
 
 
 def _bounds(name, start, end, dtype):
@@ -206,7 +206,7 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         steps: how many values.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: negative steps, or complex bounds of a real dtype.
@@ -230,13 +230,13 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         step = (end - start) / (steps - 1) if steps > 1 else 0
         half = steps // 2 if steps > 1 else 1            # the middle one is counted from the end, which shows where it is cut off
         made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, half)
-        return _finish(made, requires_grad, out, dtype)
+        return _finish(made, requires_grad, out, dtype, pin_memory)
     if kind.category == 0:
         raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')
     start, end = complex(start), complex(end)
     parts = [linspace(low, high, steps, dtype=kind.to_real(), device=device)
              for low, high in ((start.real, end.real), (start.imag, end.imag))]
-    return _finish(join_parts(*parts), requires_grad, out, dtype)
+    return _finish(join_parts(*parts), requires_grad, out, dtype, pin_memory)
 
 
 def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -249,7 +249,7 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         base: what is raised to them.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: negative steps, or complex bounds of a real dtype.
@@ -275,4 +275,4 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         if kind.category == 1:                           # of the bounds, not of what is between
             start, end = int(start), int(end)
         made = _raised(number(base), linspace(start, end, steps, dtype=float64, device=cpu))
-    return _finish(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)
+    return _finish(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype, pin_memory)

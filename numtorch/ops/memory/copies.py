@@ -118,8 +118,9 @@ def _moved(x, device, wait=True):
     move = getattr(x.layout.handler, "moved", None)
     if move is not None:
         return move(x, device, wait)
-    source = x.contiguous()
-    layout = Layout.of(source.layout.dtype, source.layout.shape, None, device, source.layout.weak)
+    dtype, shape, strides = x.layout.dtype, x.layout.shape, kept_strides(x.layout)
+    source = x if x.layout.strides == strides else copied(x, Layout.of(dtype, shape, strides, x.layout.device))
+    layout = Layout.of(dtype, shape, strides, device, x.layout.weak)
     out = later["pinned"](layout) if not wait and device is cpu and x.layout.device.type == "cuda" else empty(layout)
     _transfer(source, out, wait)
     return out

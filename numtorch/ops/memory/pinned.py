@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 
 from ...devices import cpu
+from ...layout import Layout, kept_strides
 from ...tensor import Tensor, wrap
 from ..core.late import later, provide
 from ..core.operands import method
@@ -32,6 +33,11 @@ def pinned(layout) -> Tensor:
     return wrap(storage, storage.address, layout)
 
 
+def can_pin() -> bool:
+    """Whether there is a GPU."""
+    return importlib.import_module("numtorch.cuda").is_available()
+
+
 @method
 def pin_memory(self, device=None) -> Tensor:
     """This tensor in pinned memory, from which copies to a GPU need not wait (`non_blocking=True`); itself where it is so, or
@@ -50,9 +56,10 @@ def pin_memory(self, device=None) -> Tensor:
     """
     if self.layout.device is not cpu:
         raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
-    if is_pinned_storage(self.memory) or not importlib.import_module("numtorch.cuda").is_available():
+    if is_pinned_storage(self.memory) or not can_pin():
         return self
-    return pinned(self.detach().contiguous().layout).copy_(self)
+    layout = self.layout
+    return pinned(Layout.of(layout.dtype, layout.shape, kept_strides(layout))).copy_(self)
 
 
 @method

@@ -33,7 +33,7 @@ class LegacyType(type):
     layout = strided
 
     def __call__(cls, *args, size=None, device=None) -> Tensor:
-        return Tensor._construct(*args, size=size, dtype=cls.dtype, device=device or ("cuda" if cls.is_cuda else None))
+        return Tensor._construct(*args, size=size, dtype=cls.dtype, device="cuda" if device is None and cls.is_cuda else device)
 
     def __instancecheck__(cls, value):
         return (isinstance(value, Tensor) and value.layout.dtype is cls.dtype and value.layout.kind == cls.layout.name
@@ -150,7 +150,7 @@ def new(self, *args, size=None, device=None) -> Tensor:
         >>> torch.tensor([1.5]).new([1, 2])
         tensor([1., 2.])
     """
-    return Tensor._construct(*args, size=size, dtype=self.layout.dtype, device=device or self.layout.device)
+    return Tensor._construct(*args, size=size, dtype=self.layout.dtype, device=self.layout.device if device is None else device)
 
 
 @method

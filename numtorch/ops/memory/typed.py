@@ -48,7 +48,7 @@ class TypedStorage(StorageBase):
         elif isinstance(args[0], (Tensor, StorageBase)) or not hasattr(args[0], "__len__"):
             raise _wrong(self._name, f"Argument type not recognized: {type(args[0])}")
         else:
-            self._untyped_storage = UntypedStorage._over(make(list(args[0]), kind, device or "cpu"))
+            self._untyped_storage = UntypedStorage._over(make(list(args[0]), kind, "cpu" if device is None else device))
 
     @property
     def memory(self):
@@ -114,7 +114,8 @@ class LegacyStorage(type):
     is_cuda: bool
 
     def __call__(cls, *args, wrap_storage=None, device=None) -> TypedStorage:
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device or ("cuda" if cls.is_cuda else None))
+        device = "cuda" if device is None and cls.is_cuda else device
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, value):
         return isinstance(value, TypedStorage) and value.dtype is cls.dtype and (value.device.type == "cuda") == cls.is_cuda

@@ -101,7 +101,8 @@ def claimed_state(counters) -> Tensor:
     return out
 
 
-def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False, title="rand", into=None):
+def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False, title="rand", into=None,
+          pin_memory=False):
     """A new tensor filled from a stream."""
     if len(size) == 1 and type(size[0]) is tuple:
         size, = size
@@ -115,7 +116,7 @@ def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False,
         dtype, device = layout.dtype, layout.device
     call = size, kind, parameters, dtype, device, generator
     out = miss(_RANDOM, (), call) if plan is None else _draw_new(plan, *call)
-    return finish_made(out, requires_grad, into, dtype) if requires_grad or into is not None else out
+    return finish_made(out, requires_grad, into, dtype, pin_memory) if requires_grad or into is not None or pin_memory else out
 
 
 @_RANDOM.planned
@@ -134,11 +135,11 @@ def _draw_new(plan, *call):
 _RANDOM.execute = _draw_new
 
 
-def _parts(draw, size, kind, scale, generator, device, requires_grad, into):
+def _parts(draw, size, kind, scale, generator, device, requires_grad, into, pin_memory):
     """Complex numbers whose parts are drawn one by one."""
     pairs = draw(*as_shape(size), 2, generator=generator, dtype=kind.to_real())
     out = view_as_complex(pairs if scale is None else pairs.mul_(scale))
-    return finish_made(to_device(out, placed(device)), requires_grad, into, kind)
+    return finish_made(to_device(out, placed(device)), requires_grad, into, kind, pin_memory)
 
 
 def _float_only(dtype, title):
@@ -155,7 +156,7 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
         generator: where the random numbers come from; the default one when None.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative extent.
@@ -173,9 +174,9 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
     if out is not None:
         dtype, device = dtype_for(dtype, out), device_for(device, out)
     if dtype is not None and as_dtype(dtype).is_complex:
-        return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
+        return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out, pin_memory)
     _float_only(dtype, "rand")
-    return drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
+    return drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", out, pin_memory)
 
 
 def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -202,9 +203,9 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
     if out is not None:
         dtype, device = dtype_for(dtype, out), device_for(device, out)
     if dtype is not None and as_dtype(dtype).is_complex:
-        return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
+        return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out, pin_memory)
     _float_only(dtype, "randn")
-    return drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
+    return drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", out, pin_memory)
 
 
 def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -217,7 +218,7 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
         generator: where the random numbers come from; the default one when None.
         dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: an empty range, or one that `dtype` cannot hold.
@@ -252,7 +253,7 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
         made = to_device(to_dtype(counted, kind), placed(device))
     else:
         made = drawn((size,), "randint", (low, high), kind, device, generator, False, "randint")
-    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype, pin_memory) if requires_grad or out is not None or pin_memory else made
 
 
 def check_range(low, high, dtype):
@@ -272,7 +273,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         generator: where the random numbers come from; the default one when None.
         dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative n, or one up to which the dtype does not hold all numbers.
@@ -296,7 +297,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
     if out is not None:
         device = device_for(device, out)
     made = drawn((n,), "randperm", (), int64, cpu, generator, False, "randperm")
-    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)
+    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype, pin_memory)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -309,7 +310,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         generator: where the random numbers come from; the default one when None.
         dtype, device, requires_grad: of what is drawn with two numbers, the default ones when None; tensors decide their own.
         out: a tensor to write the result to.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Raises:
         RuntimeError: a negative standard deviation.
@@ -328,7 +329,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         check_std(std)
         if out is not None:
             device = device_for(device, out)
-        return drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out)
+        return drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out,
+                     pin_memory)
     if not isinstance(std, Tensor):
         check_std(std)
     elif has_values(std) and not bool(reductions.all(std.detach() >= 0)):

@@ -19,12 +19,13 @@ def _asked(name, input):
     return own
 
 
-def _ordered(made, input, memory_format, requires_grad) -> Tensor:
+def _ordered(made, input, memory_format, requires_grad, pin_memory) -> Tensor:
     """A draw of another tensor's shape, with its strides."""
     if memory_format is not None or not input.layout.contiguous:
         layout = like_layout(input, made.layout.dtype, made.layout.device, memory_format)
         if made.layout is not layout:
             made = clone(made, memory_format=layout)
+    made = made.pin_memory() if pin_memory else made
     return made.requires_grad_() if requires_grad else made
 
 
@@ -37,7 +38,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
         generator: where the random numbers come from; the default one when None.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: see `Tensor.pin_memory`.
 
     Example:
         >>> import numtorch as torch
@@ -47,8 +48,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     if layout is not None:
         check_strided("rand_like", layout)
     own = _asked("rand_like", input)
-    made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
-    return _ordered(made, input, memory_format, requires_grad)
+    made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=own.device if device is None else device)
+    return _ordered(made, input, memory_format, requires_grad, pin_memory)
 
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -66,8 +67,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     if layout is not None:
         check_strided("randn_like", layout)
     own = _asked("randn_like", input)
-    made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
-    return _ordered(made, input, memory_format, requires_grad)
+    made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=own.device if device is None else device)
+    return _ordered(made, input, memory_format, requires_grad, pin_memory)
 
 
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -91,5 +92,6 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     low, high = (0, low) if high is None else (low or 0, high)
     low, high = integer("randint_like", "low", low), integer("randint_like", "high", high)
     own = _asked("randint_like", input)
-    made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
-    return _ordered(made, input, memory_format, requires_grad)
+    device = own.device if device is None else device
+    made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device)
+    return _ordered(made, input, memory_format, requires_grad, pin_memory)

@@ -127,6 +127,12 @@ def new_tensors_are_on_their_own_device(torch):
     x = torch.arange(4.0, device=f"cuda:{last}")
     for made in (x.new(2, 3), x.new_zeros(2), x.new_tensor([1.0]), torch.zeros_like(x), x.new_full((2,), 3.0), x[:2].clone()):
         assert made.get_device() == last and made.is_cuda
+    y, like = x.cpu(), torch.zeros_like
+    for t in (x, y):                                     # 0 is a device, too
+        made = [t.new([1, 2], device=0), t.new_zeros(2, device=0), t.new_full((2,), 3.0, device=0), t.new_tensor([1.0], device=0),
+                t.new_empty_strided((2,), (1,), device=0), like(t, device=0), torch.rand_like(t, device=0), torch.tensor(t, device=0),
+                torch.randint_like(t, 3, device=0), torch.cuda.FloatTensor(1, device=0), t.to(0), torch.cuda.FloatStorage(2, device=0)]
+        assert {str(each.device) for each in made} == {"cuda:0"}, made
     assert torch.zeros(1).get_device() == -1 and x.type() == "torch.cuda.FloatTensor"
     raises(RuntimeError, "cuda", lambda: x + torch.zeros(4))
 
@@ -167,6 +173,8 @@ def modules_on_devices(torch):
     assert moved is model and all(p.is_cuda and isinstance(p, nn.Parameter) for p in model.parameters())
     model.zero_grad()
     if torch.cuda.device_count() > 1:
+        plain = nn.DataParallel(nn.ReLU())(torch.ones(3, 2, device="cuda:1"))        # where its arguments are
+        assert str(plain.device) == "cuda:0" and plain.tolist() == [[1, 1]] * 3
         both = nn.DataParallel(model)
         result = both(torch.ones(5, 3))
         assert str(result.device) == "cuda:0" and torch.allclose(result.cpu(), expected)
