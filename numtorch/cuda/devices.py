@@ -169,19 +169,28 @@ def can_device_access_peer(device, peer_device) -> bool:
 
 
 class DeviceProperties:
-    """What a device is.
+    """What a device is. Two are equal where all is.
 
     Attributes:
-        name: what it is called.
+        name, uuid: what it is called, and 16 bytes that no other device has.
         major, minor: its compute capability.
         total_memory: in bytes.
         multi_processor_count: how many multiprocessors it has.
         warp_size: threads that go together.
+        max_threads_per_block, max_threads_per_multi_processor, regs_per_multiprocessor, shared_memory_per_block,
+        shared_memory_per_block_optin, shared_memory_per_multiprocessor, L2_cache_size: threads, registers and bytes.
+        is_integrated, is_multi_gpu_board: 1 where it shares the host's memory, or its board with others.
+        clock_rate, memory_clock_rate, memory_bus_width: in kHz and bits, where the driver still says so.
     """
 
-    def __init__(self, name, capability, total_memory, multi_processor_count, warp_size):
-        self.name, (self.major, self.minor), self.total_memory = name, capability, total_memory
-        self.multi_processor_count, self.warp_size = multi_processor_count, warp_size
+    def __init__(self, name, uuid, capability, total_memory, **more):
+        self.name, self.uuid, (self.major, self.minor), self.total_memory = name, uuid, capability, total_memory
+        self.__dict__.update(more)
+
+    def __eq__(self, other):
+        return isinstance(other, DeviceProperties) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return (f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
@@ -195,8 +204,8 @@ def get_device_properties(device=None) -> DeviceProperties:
         device: a device, its index or name; the current one when None.
     """
     index, machine = _existing(_index(device)), _machine()
-    (name, capability), (processors, warp) = machine.describe(index), machine.processors(index)
-    return DeviceProperties(name, capability, machine.memory_info(index)[1], processors, warp)
+    name, capability = machine.describe(index)
+    return DeviceProperties(name, machine.identity(index), capability, machine.memory_info(index)[1], **machine.properties(index))
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -224,11 +233,13 @@ class Usage:
     """What tensors have of a device's memory, in bytes and in blocks.
 
     Attributes:
-        current, peak, total: allocated now, at most since `reset_peak_memory_stats`, and altogether since the start.
+        current, peak, total: allocated now, at most since `reset_peak_memory_stats`, and altogether since
+            `reset_accumulated_memory_stats`.
+        before: allocated at that reset.
     """
 
     def __init__(self):
-        self.current, self.peak, self.total = [0, 0], [0, 0], [0, 0]
+        self.current, self.peak, self.total, self.before = [0, 0], [0, 0], [0, 0], [0, 0]
 
 
 usage: dict[int, Usage] = {}                             # by device

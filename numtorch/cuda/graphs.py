@@ -18,7 +18,6 @@ from ..kernels.cuda.capture import active
 from ..tensor import Tensor
 from ..tree import map_tensors, tensors_in
 from .devices import _machine, current_device, synchronize
-from .replays import Draws, Steps
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -54,6 +53,8 @@ class CUDAGraph:
         """
         if active[0] is not None:
             raise RuntimeError("CUDAGraph: a capture is already on")
+        from .replays import Draws, Steps
+
         synchronize()
         recent_numbers.clear()                           # those that launches name are made anew, so that the capture keeps them
         self._capture = _machine().begin_capture(current_device())
@@ -149,7 +150,8 @@ class _Graphed:
         outputs, grads, slopes: what forward gives, the gradients that come in, and those that come out.
     """
 
-    def __init__(self, function, samples, warmups):
+    def __init__(self, function, samples, warmups, allow_unused):
+        self.allow_unused = allow_unused
         parameters = list(function.parameters()) if hasattr(function, "parameters") else []
         self.inputs, self.parameters = [*tensors_in(samples), *parameters], parameters
         wanted = [t for t in self.inputs if t.requires_grad]
@@ -164,16 +166,15 @@ class _Graphed:
         by_input = {}
         with graph(self.backward):
             if wanted and kept:
-                slopes = gradients(kept, wanted, [g for g in self.grads if g is not None], allow_unused=True)
+                slopes = gradients(kept, wanted, [g for g in self.grads if g is not None], allow_unused=allow_unused)
                 by_input = {id(t): slope for t, slope in zip(wanted, slopes)}
         self.slopes = [by_input.get(id(t)) for t in self.inputs]
 
-    @staticmethod
-    def _run(function, samples, wanted):
+    def _run(self, function, samples, wanted):
         with enable_grad():
             outputs = [out for out in tensors_in(function(*samples)) if out.requires_grad]
             if wanted and outputs:
-                gradients(outputs, wanted, [out.new_ones(out.shape) for out in outputs], allow_unused=True)
+                gradients(outputs, wanted, [out.new_ones(out.shape) for out in outputs], allow_unused=self.allow_unused)
 
     def __call__(self, *given):
         given = list(tensors_in(given))
@@ -189,25 +190,52 @@ class _Graphed:
 def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool=None):
     """Functions or modules whose forward and backward passes are graphs, for arguments like the samples.
 
-    A call copies its arguments to where the graph reads them; its results are overwritten by the next.
+    A call copies its arguments to where the graph reads them; its results are overwritten by the next. A module runs as ever where
+    it is in evaluation and was captured in training, or the other way round.
 
     Args:
         callables: a function or module, or a tuple of them.
         sample_args: the tensors that it is called with, as a tuple; for several a tuple of tuples.
         num_warmup_iters: how often each runs before it is captured.
-        allow_unused_input, pool: accepted.
+        allow_unused_input: whether there may be arguments and parameters that nothing is computed from.
+        pool: accepted.
 
     Returns:
         The graphed function, or for a module the module itself, whose forward is graphed; for several a tuple.
+
+    Raises:
+        AssertionError: a module that has hooks, or buffers that require gradients.
+        RuntimeError: an argument is not used, or autocast keeps what it has cast, which would be the graph's.
     """
+    from ..amp.casting import state
+    if state.enabled["cuda"] and state.caching:
+        raise RuntimeError("make_graphed_callables does not support autocast caching. Please set `cache_enabled=False`.")
     several = isinstance(callables, tuple)
     made = []
     for function, samples in zip(callables if several else (callables,), sample_args if several else (sample_args,)):
         samples = (samples,) if isinstance(samples, Tensor) else tuple(samples)
-        graphed = _Graphed(function, samples, num_warmup_iters)
-        if hasattr(function, "parameters"):
-            function.forward = graphed
-            made.append(function)
-        else:
-            made.append(graphed)
+        module = hasattr(function, "parameters")
+        if module:
+            _check_module(function)
+        graphed = _Graphed(function, samples, num_warmup_iters, allow_unused_input)
+        made.append(_with_forward(function, graphed) if module else graphed)
     return tuple(made) if several else made[0]
+
+
+def _check_module(module):
+    if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:
+        raise AssertionError("Modules must not have hooks registered at the time they are passed. However, registering hooks on "
+                             "modules after passing them through make_graphed_callables is allowed.")
+    if any(buffer.requires_grad for buffer in module.buffers()):
+        raise AssertionError("In any Module passed to make_graphed_callables(), only parameters may be trainable. All buffers must "
+                             "have requires_grad=False.")
+
+
+def _with_forward(module, graphed):
+    """A module that is graphed in the mode in which it was captured."""
+    training, eager = module.training, module.forward
+
+    def forward(*args, **kwargs):
+        return (graphed if module.training == training else eager)(*args, **kwargs)
+    module.forward = forward
+    return module

@@ -81,12 +81,14 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device=None) -> None:
-    """Count what was allocated altogether anew from 0.
+    """Count what was allocated and freed altogether anew from 0, and how often the driver had no more.
 
     Args:
         device: a device, its index or name; the current one when None.
     """
-    _usage(device).total = [0, 0]
+    usage = _usage(device)
+    usage.total, usage.before = [0, 0], list(usage.current)
+    _allocator(device).reset_obtained()
 
 
 def mem_get_info(device=None) -> tuple[int, int]:
@@ -105,13 +107,13 @@ def memory_stats(device=None) -> dict:
         device: a device, its index or name; the current one when None.
     """
     usage, memory, stats = _usage(device), _allocator(device), {}
-    given = memory.reserved, memory.peak, memory.obtained
-    used = usage.current, usage.peak, usage.total
+    given = memory.reserved, memory.peak, memory.obtained, memory.before
+    used = usage.current, usage.peak, usage.total, usage.before
     for kinds, counts in ((("allocated_bytes", "allocation"), used), (("active_bytes", "active"), used),
                           (("reserved_bytes", "segment"), given)):
         for which, kind in enumerate(kinds):
-            current, peak, total = (count[which] for count in counts)
-            for name, value in dict(current=current, peak=peak, allocated=total, freed=total - current).items():
+            current, peak, total, before = (count[which] for count in counts)
+            for name, value in dict(current=current, peak=peak, allocated=total, freed=before + total - current).items():
                 stats[f"{kind}.all.{name}"] = value
     return {**stats, "num_ooms": memory.failures, "num_alloc_retries": memory.retries}
 

@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 try:
     import nvtx as _nvtx
 except ImportError:
     _nvtx = None
 
-__all__ = ["mark", "range", "range_pop", "range_push"]
+__all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 _open: list = []
+_started: dict = {}                                      # what the package calls a range, by what its caller does
+_numbers = itertools.count(1)
 
 
 def range_push(msg) -> int:
@@ -32,6 +35,28 @@ def range_pop() -> int:
         _nvtx.pop_range()
     _open.pop()
     return len(_open)
+
+
+def range_start(msg) -> int:
+    """Begin a named range that may end anywhere, in another thread too, and return what `range_end` takes.
+
+    Args:
+        msg: its name.
+    """
+    number = next(_numbers)
+    _started[number] = None if _nvtx is None else _nvtx.start_range(str(msg))
+    return number
+
+
+def range_end(range_id: int) -> None:
+    """End a range.
+
+    Args:
+        range_id: what `range_start` gave.
+    """
+    started = _started.pop(range_id, None)
+    if started is not None:
+        _nvtx.end_range(started)
 
 
 def mark(msg) -> None:

@@ -13,7 +13,7 @@ __all__ = ["Event", "Stream", "StreamContext", "current_stream", "default_stream
 
 
 class Stream:
-    """A queue of work for a device, in which all runs in order.
+    """A queue of work for a device, in which all runs in order. Inside `with`, it is the current one, as by `stream`.
 
     Args:
         device: a device, its index or name; the current one when None.
@@ -27,6 +27,7 @@ class Stream:
         self.device_index = _existing(_index(device))
         self.priority = priority
         self.handle = _machine().new_stream(self.device_index, priority) if _handle is None else _handle
+        self._entered: list[StreamContext] = []
 
     @property
     def device(self):
@@ -75,6 +76,13 @@ class Stream:
         """
         self.wait_event(stream.record_event())
 
+    def __enter__(self) -> Stream:
+        self._entered.append(StreamContext(self))
+        return self._entered[-1].__enter__()
+
+    def __exit__(self, *error):
+        return self._entered.pop().__exit__(*error)
+
     def __eq__(self, other):
         return isinstance(other, Stream) and self.handle == other.handle
 
@@ -88,6 +96,9 @@ class Stream:
 class Event:
     """A place in a stream: to wait for, and to take the time between two of.
 
+    Attributes:
+        device: that of the stream which it was recorded in; None before.
+
     Args:
         enable_timing: whether `elapsed_time` can be asked for.
         blocking: whether a thread that waits sleeps.
@@ -100,7 +111,7 @@ class Event:
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         if interprocess:
             raise NotImplementedError("cuda.Event: events are of one process")
-        self.enable_timing, self.blocking, self._recorded = enable_timing, blocking, None
+        self.enable_timing, self.blocking, self._recorded, self.device = enable_timing, blocking, None, None
 
     def record(self, stream: Stream | None = None) -> None:
         """Mark a place in a stream.
@@ -110,7 +121,7 @@ class Event:
         """
         note("an event is recorded")
         stream = current_stream() if stream is None else stream
-        self._recorded = _machine().record(stream.handle, self.enable_timing, self.blocking)
+        self._recorded, self.device = _machine().record(stream.handle, self.enable_timing, self.blocking), stream.device
 
     def wait(self, stream: Stream | None = None) -> None:
         """Have what a stream is told from now on wait for this.
@@ -133,6 +144,9 @@ class Event:
         note("an event is waited for")
         if self._recorded is not None:
             _machine().await_event(self._recorded)
+
+    def __repr__(self):
+        return "<numtorch.cuda.Event uninitialized>" if self.device is None else f"<numtorch.cuda.Event device={self.device}>"
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this place to another.

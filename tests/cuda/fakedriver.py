@@ -164,7 +164,7 @@ class FakeDriver:
         ctypes.memmove(out, b"Fake GPU\0", 9)
 
     def _cuDeviceGetAttribute(self, out, which, device):
-        self.put(ctypes.c_int, out, {10: 32, 16: 4, 75: 9, 76: 0}[which])
+        self.put(ctypes.c_int, out, {10: 32, 16: 4, 75: 9, 76: 0}.get(which, 1))
 
     def _cuDeviceCanAccessPeer(self, out, device, peer):
         self.put(ctypes.c_int, out, int(device != peer))

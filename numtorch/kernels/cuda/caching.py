@@ -75,8 +75,9 @@ class CachingAllocator:
         reached: `reached(event)` says whether it has been reached.
 
     Attributes:
-        reserved, peak, obtained: bytes and segments that the driver has given: now, at most since `reset_peak`, and altogether.
-        retries, failures: how often the driver had no more until cached segments went back to it, and even then.
+        reserved, peak, obtained: bytes and segments that the driver has given: now, at most since `reset_peak`, and altogether
+            since `reset_obtained`; `before` is what it had given by then.
+        retries, failures: how often, since, the driver had no more until cached segments went back to it, and even then.
     """
 
     def __init__(self, obtain, give_back, record, reached):
@@ -85,7 +86,8 @@ class CachingAllocator:
         self._returned: deque = deque()                  # blocks that were freed since the last call
         self._waiting: deque = deque()                   # (events, block): until other streams are done
         self._segments: dict[int, int] = {}              # bytes by address
-        self.reserved, self.peak, self.obtained, self.retries, self.failures = [0, 0], [0, 0], [0, 0], 0, 0
+        self.reserved, self.peak = [0, 0], [0, 0]
+        self.reset_obtained()
 
     def allocate(self, nbytes, stream) -> Held:
         """A block for what a stream will be told to do. Raises MemoryError."""
@@ -207,6 +209,10 @@ class CachingAllocator:
     def reset_peak(self) -> None:
         """Count the most that the driver has given anew."""
         self.peak = list(self.reserved)
+
+    def reset_obtained(self) -> None:
+        """Count anew what the driver gives altogether, and how often it has no more."""
+        self.obtained, self.before, self.retries, self.failures = [0, 0], list(self.reserved), 0, 0
 
     def segment_of(self, address) -> tuple[int, int]:
         """Where the segment that an address lies in begins, and its bytes. Raises LookupError for memory of others."""

@@ -30,7 +30,11 @@ FUNCTIONS = {
 }
 
 OUT_OF_MEMORY, NOT_READY = 2, 600                        # CUresult
-WARP_SIZE, PROCESSORS, MAJOR, MINOR = 10, 16, 75, 76     # CUdevice_attribute
+MAJOR, MINOR = 75, 76                                    # CUdevice_attribute
+PROPERTIES = dict(multi_processor_count=16, warp_size=10, max_threads_per_block=1, max_threads_per_multi_processor=39,
+                  regs_per_multiprocessor=82, shared_memory_per_block=8, shared_memory_per_block_optin=97,
+                  shared_memory_per_multiprocessor=81, L2_cache_size=38, is_integrated=18, is_multi_gpu_board=84,
+                  clock_rate=13, memory_clock_rate=36, memory_bus_width=37)      # the same, by PyTorch's names
 NON_BLOCKING, RELAXED, PORTABLE, LAZY_PEERS = 1, 2, 1, 1     # flags of streams, captures, host memory and IPC
 BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 1, 2, 4    # flags of events
 DYNAMIC_SHARED = 8                                       # CUfunction_attribute: the most dynamic shared memory of a block

@@ -172,9 +172,9 @@ class Gpu:
         self.driver.cuDeviceGetName(ctypes.addressof(name), 256, device.handle)
         return name.value.decode(), device.capability
 
-    def processors(self, index):
+    def properties(self, index):
         device = self.at(index)
-        return device.attribute(codes.PROCESSORS), device.attribute(codes.WARP_SIZE)
+        return {name: device.attribute(which) for name, which in codes.PROPERTIES.items()}
 
     def reaches(self, index, other):
         return bool(self.driver.value(ctypes.c_int, "cuDeviceCanAccessPeer", self.at(index).handle, self.at(other).handle))

@@ -24,6 +24,7 @@ from numba.np.numpy_support import as_dtype
 from ..pointers import Pointer, as_stored
 from .caching import CachingAllocator
 from .capture import Capture, active, capturable, keep
+from .driver import PROPERTIES
 from .environment import THREADS
 from .filememory import FileMemory, opened
 from .handles import Handle
@@ -335,8 +336,8 @@ class Simulator:
     def memory_info(self, index):
         return MEMORY - self.allocators[index].reserved[0], MEMORY
 
-    def processors(self, index):
-        return 1, THREADS
+    def properties(self, index):
+        return {**dict.fromkeys(PROPERTIES, 0), "multi_processor_count": 1, "warp_size": THREADS, "max_threads_per_block": THREADS}
 
     def begin_capture(self, index):
         active[0] = capture = Capture()

@@ -200,3 +200,28 @@ def graphs_keep_what_their_launches_name(torch):
         g.replay()
         assert y.tolist() == expected and z.tolist() == [k + 1] * 3 and len(taken) == 300
     raises(RuntimeError, "not permitted when stream is capturing", lambda: captured(torch, lambda: x.copy_(torch.zeros(2, 3))))
+
+
+@check
+def graphed_modules(torch):
+    """They are graphed in the mode in which they were captured; hooks, unused arguments and what autocast keeps are refused."""
+    cuda, nn, x = torch.cuda, torch.nn, torch.ones(4, 8, device="cuda")
+    model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).cuda()
+    assert cuda.make_graphed_callables(model, (x,)) is model
+    results = [model(x).tolist() for _ in range(2)]
+    model.eval()
+    assert results[0] != results[1] and model(x).tolist() == model(x).tolist() != results[1] and model(x[:2]).shape == (2, 8)
+    model.train()
+    assert model(x).tolist() != model(x).tolist()
+    hooked = nn.Linear(8, 2).cuda()
+    handle = hooked.register_forward_hook(lambda *arguments: None)
+    raises(AssertionError, "must not have hooks", lambda: cuda.make_graphed_callables(hooked, (x,)))
+    handle.remove()
+    with torch.autocast("cuda"):
+        raises(RuntimeError, "does not support autocast caching", lambda: cuda.make_graphed_callables(hooked, (x,)))
+    given = x.clone().requires_grad_(), x.clone().requires_grad_()
+    raises(RuntimeError, "unused", lambda: cuda.make_graphed_callables(lambda a, b: a * 2, given))
+    graphed = cuda.make_graphed_callables(lambda a, b: a * 2, given, allow_unused_input=True)
+    y = x.clone().requires_grad_()
+    graphed(y, y).sum().backward()
+    assert y.grad.tolist() == (x * 2).tolist()

@@ -56,6 +56,56 @@ def memory_is_counted(torch):
 
 
 @check
+def memory_is_counted_anew(torch):
+    """What was allocated and freed, after a reset in the middle of it."""
+    cuda = torch.cuda
+    held, gone = torch.zeros(1000, device="cuda"), torch.zeros(500, device="cuda")
+    cuda.reset_accumulated_memory_stats()
+    stats = cuda.memory_stats()
+    kinds = "allocated_bytes", "active_bytes", "reserved_bytes", "allocation", "segment"
+    assert all(stats[f"{kind}.all.{what}"] == 0 for kind in kinds for what in ("allocated", "freed")), stats
+    assert stats["num_ooms"] == stats["num_alloc_retries"] == 0 < stats["allocated_bytes.all.current"]
+    del gone
+    again = torch.zeros(1000, device="cuda")
+    stats = cuda.memory_stats()
+    assert stats["active_bytes.all.freed"] == 2048 and stats["active_bytes.all.allocated"] == 4096
+    assert stats["allocation.all.freed"] == stats["allocation.all.allocated"] == 1 and held.numel() == again.numel()
+    properties = cuda.get_device_properties()
+    assert properties == cuda.get_device_properties(0) and properties.multi_processor_count > 0 and len(properties.uuid) >= 10
+    assert (properties.major, properties.minor) == cuda.get_device_capability() and properties.max_threads_per_block > 0
+    if cuda.device_count() > 1:
+        assert properties != cuda.get_device_properties(1)
+
+
+@check
+def memory_is_pinned_where_it_is_asked_for(torch):
+    """By functions that make tensors, by loaders, and by `pin_memory`, which keeps how dense tensors lie."""
+    x, data = torch.arange(24.0).reshape(2, 3, 4), torch.utils.data
+    made = [torch.empty(3, pin_memory=True), torch.zeros(2, dtype=torch.int32, pin_memory=True), torch.ones(2, pin_memory=True),
+            torch.full((2,), 3.0, pin_memory=True), torch.tensor([1.0, 2.0], pin_memory=True), torch.rand(2, pin_memory=True),
+            torch.randn(2, requires_grad=True, pin_memory=True), torch.randint(3, (2,), pin_memory=True), torch.eye(2, pin_memory=True),
+            torch.arange(3, pin_memory=True), torch.linspace(0, 1, 3, pin_memory=True), torch.zeros_like(x, pin_memory=True),
+            torch.rand_like(x, pin_memory=True), x.new_empty(2, pin_memory=True), x.new_tensor([1], pin_memory=True),
+            x.new_full((2,), 1.0, pin_memory=True), torch.empty_strided((2, 3), (1, 2), pin_memory=True)]
+    assert all(each.is_pinned() and each.is_leaf for each in made), [each.is_pinned() for each in made]
+    assert made[6].requires_grad and made[4].tolist() == [1, 2] and made[-1].stride() == (1, 2)
+    raises(RuntimeError, "only dense CPU tensors can be pinned", lambda: torch.zeros(2, device="cuda", pin_memory=True))
+    for view, strides in ((x.transpose(0, 2), (1, 4, 12)), (x[:, ::2], (8, 4, 1)), (x[:, :1].expand(2, 3, 4), (12, 4, 1))):
+        for moved in (view.pin_memory(), view.cuda(), view.cuda().cpu(), view.cuda().to("cpu", non_blocking=True)):
+            torch.cuda.synchronize()
+            assert moved.stride() == strides and torch.equal(moved.cpu(), view)
+
+    class Own:
+        def pin_memory(self):
+            return "pinned"
+    examples = [dict(x=torch.ones(2), name="a", more=(torch.ones(1), 2)) for _ in range(4)]
+    for batch in data.DataLoader(examples, 2, pin_memory=True):
+        assert batch["x"].is_pinned() and batch["more"][0].is_pinned() and batch["more"][1].is_pinned() and batch["name"] == ["a", "a"]
+    assert list(data.DataLoader([1, 2], 2, collate_fn=lambda batch: (Own(), batch), pin_memory=True)) == [["pinned", [1, 2]]]
+    assert not next(iter(data.DataLoader(examples, 2)))["x"].is_pinned()
+
+
+@check
 def streams_and_events(torch):
     cuda = torch.cuda
     first, mine = cuda.current_stream(), cuda.Stream()
@@ -80,8 +130,13 @@ def streams_and_events(torch):
         with cuda.stream(cuda.Stream(1)):
             assert cuda.current_device() == 1 and cuda.current_stream().device == torch.device("cuda:1")
         assert cuda.current_device() == 0
+    with mine as inside, mine:
+        assert cuda.current_stream() == mine == inside
+    assert cuda.current_stream() == first and start.device == torch.device("cuda:0") and cuda.Event().device is None
     with cuda.nvtx.range("step {}", 1):
         assert cuda.nvtx.range_push("inner") == 1 and cuda.nvtx.range_pop() == 1
+    one, other = cuda.nvtx.range_start("one"), cuda.nvtx.range_start("other")
+    assert one != other and cuda.nvtx.range_end(one) is cuda.nvtx.range_end(other) is None
 
 
 @check
