@@ -161,6 +161,16 @@ def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
     assert not x.detach()[1:].requires_grad
 
 
+@pytest.mark.parametrize("view, shape", [("view_as_real", (2,)), ("view_as_complex", (2, 2))])
+def test_a_view_of_parts_under_no_grad_is_a_leaf(torch, view, shape):
+    x = torch.ones(shape, dtype=torch.complex64 if view == "view_as_real" else torch.float32, requires_grad=True)
+    with torch.no_grad():
+        seen = getattr(torch, view)(x)
+    assert seen.requires_grad and seen.is_leaf
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad"):
+        seen.mul_(2)
+
+
 @pytest.mark.parametrize("recorded", ["target", "other", "neither"])
 def test_one_of_several_views_is_not_written_by_recorded_ops(torch, recorded):
     part = (leaf(torch, 4, 5) * 2 if recorded == "target" else torch.ones(2)).split(1)[0]
@@ -268,8 +278,11 @@ def test_data_of_data_keeps_one_memory():
 def test_detach_in_place(torch):
     y = leaf(torch, 2, 3) * 2
     assert y.detach_() is y and not y.requires_grad and y.is_leaf
-    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
-        (leaf(torch, 2, 3) * 2)[0].detach_()
+    with torch.no_grad():
+        of_a_leaf = leaf(torch, 2, 3)[:1]
+    for view in ((leaf(torch, 2, 3) * 2)[0], leaf(torch, 2, 3).split(1)[0], of_a_leaf):
+        with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+            view.detach_()
 
 
 @pytest.mark.parametrize("where", [Ellipsis, slice(None), slice(0, 2), [0, 1]], ids=str)

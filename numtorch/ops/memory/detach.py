@@ -46,7 +46,7 @@ def detach_(self) -> Tensor:
         >>> y.detach_().requires_grad
         False
     """
-    if self._base is not None:
+    if self._base is not None or "_origin" in self.__dict__:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. ")
     if self.layout.handler is None:
         self.node = None

@@ -1,14 +1,13 @@
 """Complex numbers and their parts: views that read the one as the other, and what is made of angles."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode
 from ...autograd.modes import modes
 from ...autograd.writes import note_view
 from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
 from ...kernels.vectormath.complex import of_parts
 from ...layout import Layout, broadcast_shapes, broadcast_strides
-from ...tensor import Tensor, empty, view_of, wrap
+from ...tensor import Tensor, empty, wrap
 from ...viewalgebra import pairs, view_function
 from ..core.backends import kernels
 from ..core.late import later, provide
@@ -18,6 +17,7 @@ from ..memory.assign import copy_
 from ..memory.resize import into
 from ..shape.slicing import select
 from ..shape.view_copies import copy_of
+from ..shape.view_tape import make_view
 from .arithmetic import where
 from .elementary import PI, atan2
 from .pointwise import pointwise
@@ -29,20 +29,6 @@ _COMPLEX = Primitive("complex", samples="T[2, 3], T[2, 3];")
 
 
 # ---------------------------------------------------------------- views
-def _as_view(x, layout, offset, primitive):
-    """A view of x whose elements have another dtype. Writes through it reach x."""
-    if layout.handler is not None:
-        return layout.handler.viewed(x, layout)
-    out = view_of(x, layout, offset)
-    if modes.grad:
-        note_view(x, out)
-        if x.node is not None:
-            out.node = GraphNode(primitive, (x.node,), ())
-    elif x.node is not None:
-        out._origin = "no_grad"
-    return out
-
-
 @view_function
 def numbers(layout):
     """Pairs next to each other as complex numbers."""
@@ -75,7 +61,7 @@ def view_as_real(input) -> Tensor:
     if not layout.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     viewed, offset = pairs(layout)
-    return _as_view(input, viewed, offset, _VIEW_AS_REAL)
+    return make_view(input, (viewed, offset), _VIEW_AS_REAL)
 
 
 @_VIEW_AS_REAL.derivative
@@ -110,7 +96,7 @@ def view_as_complex(input) -> Tensor:
     viewed, offset = numbers(layout)
     if layout.handler is None and input.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return _as_view(input, viewed, offset, _VIEW_AS_COMPLEX)
+    return make_view(input, (viewed, offset), _VIEW_AS_COMPLEX)
 
 
 @_VIEW_AS_COMPLEX.derivative
