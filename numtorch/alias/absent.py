@@ -184,8 +184,6 @@ ABSENT = {
         functionalize rearrange debug_unwrap replace_all_batch_norm_modules_"""),
     **_rows("use nn.Sequential, or a Module of your own", "nn.modules.", "Container container.Container"),
     **_rows("nn.NLLLoss takes images too", "nn.modules.", "NLLLoss2d loss.NLLLoss2d"),
-    **_rows("register_module_forward_hook and register_module_full_backward_hook are here", "nn.modules.module.", """
-        register_module_backward_hook"""),
     **_rows("use module.to(memory_format=torch.channels_last)", "nn.utils.", """
         memory_format convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format"""),
     **_rows("use optimizer.state_dict() and load_state_dict", "optim.", "swap_in_optimizer_params_and_state"),

@@ -6,6 +6,8 @@ import warnings
 import pytest
 from tape import leaf
 
+import numtorch
+
 
 def noting(log, name, factor=None):
     def hook(grads):
@@ -110,3 +112,68 @@ def test_a_module_warns_that_its_backward_hooks_are_not_called(torch, kind, regi
     words = "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received <class"
     silent = kind in ("tensor", "tuple", "tuple of lists", "nothing")
     assert [str(w.message)[:len(words)] for w in caught] == ([] if silent else [words])
+
+
+def doubling(torch):
+    """A module of a module: 2 (x * [1, 2]) weights, and all of its gradient."""
+    class Doubling(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(2, 1, bias=False)
+
+        def forward(self, x):
+            return self.inner(x) * 2
+
+    module = Doubling()
+    with torch.no_grad():
+        module.inner.weight.copy_(torch.tensor([[1.0, 2.0]]))
+    return module
+
+
+def test_hooks_of_all_modules_come_before_a_modules_own(torch):
+    log, module = [], doubling(torch)
+    everywhere, inner = torch.nn.modules.module, module.inner
+
+    def noting_all(kind, add):
+        return add(lambda of, *given: log.append((f"all {kind}", type(of).__name__, len(given))))
+
+    inner.register_forward_pre_hook(lambda *_: log.append("own before"))
+    inner.register_forward_hook(lambda *_: log.append("own after"))
+    inner.register_full_backward_pre_hook(lambda *_: log.append("own back before"))
+    inner.register_full_backward_hook(lambda *_: log.append("own back after"))
+    handles = [noting_all("before", everywhere.register_module_forward_pre_hook), noting_all("after", everywhere.register_module_forward_hook),
+               noting_all("back before", everywhere.register_module_full_backward_pre_hook),
+               noting_all("back after", everywhere.register_module_full_backward_hook)]
+    x = leaf(torch, 3, 4)
+    try:
+        module(x).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert log == [("all before", "Doubling", 1), ("all before", "Linear", 1), "own before", ("all after", "Linear", 2), "own after",
+                   ("all after", "Doubling", 2), ("all back before", "Doubling", 1), ("all back before", "Linear", 1), "own back before",
+                   ("all back after", "Linear", 2), "own back after", ("all back after", "Doubling", 2)]
+    log.clear()
+    module(x).sum().backward()
+    assert log == ["own before", "own after", "own back before", "own back after"]
+
+
+def test_hooks_of_all_modules_replace_what_passes(torch):
+    everywhere = torch.nn.modules.module
+    with everywhere.register_module_forward_pre_hook(lambda _, args: args[0] * 2), \
+            everywhere.register_module_forward_hook(lambda _, args, output: output * 3), \
+            everywhere.register_module_full_backward_pre_hook(lambda _, grads: (grads[0] * 5,)), \
+            everywhere.register_module_full_backward_hook(lambda _, grad_inputs, grad_outputs: (grad_inputs[0] * 7,)):
+        x = leaf(torch, 3, 4)
+        y = doubling(torch)(x)
+        y.sum().backward()
+    assert y.item() == 2 ** 2 * 3 ** 2 * 2 * 11
+    assert x.grad.tolist() == [2 ** 2 * 3 ** 2 * 5 ** 2 * 7 ** 2 * 2 * w for w in (1, 2)]
+
+
+def test_the_old_hook_of_all_modules_is_the_full_one():
+    module, log = numtorch.nn.ReLU(), []
+    with numtorch.nn.modules.module.register_module_backward_hook(lambda of, *gradients: log.append((of, *gradients))):
+        module(leaf(numtorch, -1, 2)).backward(numtorch.tensor([3.0, 4.0]))
+    (of, (before,), (after,)), = log
+    assert of is module and before.tolist() == [0, 4] and after.tolist() == [3, 4]

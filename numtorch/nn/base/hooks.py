@@ -406,3 +406,5 @@ def register_module_full_backward_hook(hook):
     """
     return add(everywhere, "backward", hook)
 
+
+register_module_backward_hook = register_module_full_backward_hook       # as `Module.register_backward_hook`

@@ -15,6 +15,7 @@ from ..base.foreseen import calls_modules
 from ..base.hooks import (
     Hooks,
     everywhere,
+    register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # PyTorch has those of all modules here
-__all__ = ["Module", "register_module_buffer_registration_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
-           "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+__all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
+           "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
            "register_module_module_registration_hook", "register_module_parameter_registration_hook"]
 
 _before, _after, _behind = everywhere["forward_pre"], everywhere["forward"], everywhere["backward"]
