@@ -631,8 +631,11 @@ def full(size: _Dims, fill_value: _Operand, *, dtype: _dtype | None = None, layo
     """A tensor with every element `fill_value`, whose kind decides the dtype when none is given."""
 def full_like(input: Tensor, fill_value: _Operand, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
     """Every element `fill_value`, with the shape, dtype, device and dense strides of another tensor."""
-def gather(input: Tensor, dim: _Dims, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+@_overload
+def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool=..., out: Tensor | None=...) -> Tensor:
     """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0."""
+@_overload
+def gather(input: Tensor, *, axis: _int, index: Tensor, sparse_grad: _bool=..., out: Tensor | None=...) -> Tensor: ...
 def gcd(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor of integers, elementwise; not negative. Euclid's algorithm."""
 def gcd_(input: Tensor, other: _Operand) -> Tensor:
@@ -750,8 +753,11 @@ def index_put_(self: Tensor, indices: _Any, values: Tensor, accumulate: _bool = 
     """Write values to where index tensors or masks point, and return this tensor."""
 def index_reduce(input: Tensor, dim: _Dims, index: Tensor, source: _Any, reduce: _bool | _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names."""
-def index_select(input: Tensor, dim: _Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+@_overload
+def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None=...) -> Tensor:
     """The slices of a dimension that a vector of indices names, in its order."""
+@_overload
+def index_select(input: Tensor, *, axis: _int, index: Tensor, out: Tensor | None=...) -> Tensor: ...
 def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What `indices` gives, in memory of its own."""
 inf: _float
@@ -1031,12 +1037,15 @@ def nanmedian(input: Tensor, *, out: Tensor | None=...) -> Tensor:
 def nanmedian(input: Tensor, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
 @_overload
 def nanmedian(input: Tensor, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
-def nanquantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def nanquantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`."""
 def nansum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of the elements that are not NaN, as `sum` otherwise; their gradient is 0 where they are."""
-def narrow(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int) -> Tensor:
+@_overload
+def narrow(input: Tensor, dim: _int, start: _int | Tensor, length: _int) -> Tensor:
     """`length` indices of a dimension from `start`."""
+@_overload
+def narrow(input: Tensor, *, axis: _int, start: _int | Tensor, length: _int) -> Tensor: ...
 def narrow_copy(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int, *, out: Tensor | None = None) -> Tensor:
     """`narrow` with memory of its own."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: _Any = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -1143,7 +1152,7 @@ def put(input: Tensor, index: Tensor, source: _Any, accumulate: _bool = False) -
     """A copy of the tensor after `put_`."""
 def qr(input: Tensor, some: _bool = True, *, out: _Any = None) -> _OldQR:
     """`torch.linalg.qr` under its older name."""
-def quantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def quantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians as degrees, elementwise."""
@@ -1245,9 +1254,12 @@ def seed() -> _int:
     """Start the default stream from the system's randomness, and return the seed."""
 def segment_reduce(data: _Any, reduce: _str, *, lengths: _Any = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: _Any = None) -> Tensor:
     """Sums, means, products or extremes of consecutive elements along a dimension."""
-def select(input: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
+@_overload
+def select(input: Tensor, dim: _int, index: _int | Tensor) -> Tensor:
     """One index of a dimension, which goes away."""
-def select_copy(input: Tensor, dim: _Dims, index: _int | Tensor, *, out: Tensor | None = None) -> Tensor:
+@_overload
+def select(input: Tensor, *, axis: _int, index: _int | Tensor) -> Tensor: ...
+def select_copy(input: Tensor, dim: _Dims | None = None, index: _int | Tensor | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """What `select` gives, in memory of its own."""
 def select_scatter(input: Tensor, src: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
     """A copy of `input` with `src` in the place of `input.select(dim, index)`."""

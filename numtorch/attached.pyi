@@ -379,11 +379,11 @@ class Attached:
         """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest."""
     def cumprod(self, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
-    def cumprod_(self, dim: _Dims, *, dtype: _dtype | None = None) -> Tensor:
+    def cumprod_(self, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None) -> Tensor:
         """In-place form of `cumprod`: this tensor takes the results, in its own dtype."""
     def cumsum(self, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given."""
-    def cumsum_(self, dim: _Dims, *, dtype: _dtype | None = None) -> Tensor:
+    def cumsum_(self, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None) -> Tensor:
         """In-place form of `cumsum`: this tensor takes the results, in its own dtype."""
     @property
     def data(self) -> Tensor:
@@ -522,8 +522,11 @@ class Attached:
         """In-place form of `frac`: writes the result into this tensor and returns it."""
     def frexp(self, *, out: _Any = None) -> Frexp:
         """mantissa * 2**exponent, elementwise."""
-    def gather(self, dim: _Dims, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+    @_overload
+    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool=..., out: Tensor | None=...) -> Tensor:
         """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0."""
+    @_overload
+    def gather(self, *, axis: _int, index: Tensor, sparse_grad: _bool=..., out: Tensor | None=...) -> Tensor: ...
     def gcd(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The greatest common divisor of integers, elementwise; not negative. Euclid's algorithm."""
     def gcd_(self, other: _Operand) -> Tensor:
@@ -631,8 +634,11 @@ class Attached:
         """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names."""
     def index_reduce_(self, dim: _Dims, index: Tensor, source: _Any, reduce: _bool | _str, *, include_self: _bool = True) -> Tensor:
         """Combine the slices of `source` into the places in a dimension that `index` names, and return this tensor."""
-    def index_select(self, dim: _Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    @_overload
+    def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None=...) -> Tensor:
         """The slices of a dimension that a vector of indices names, in its order."""
+    @_overload
+    def index_select(self, *, axis: _int, index: Tensor, out: Tensor | None=...) -> Tensor: ...
     def indices(self) -> Tensor:
         """The coordinates of the stored elements of a coalesced COO tensor, (sparse_dim, nnz)."""
     def inner(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -935,12 +941,15 @@ class Attached:
     def nanmedian(self, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
     @_overload
     def nanmedian(self, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
-    def nanquantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+    def nanquantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`."""
     def nansum(self, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """The sum of the elements that are not NaN, as `sum` otherwise; their gradient is 0 where they are."""
-    def narrow(self, dim: _Dims, start: _int | Tensor, length: _int) -> Tensor:
+    @_overload
+    def narrow(self, dim: _int, start: _int | Tensor, length: _int) -> Tensor:
         """`length` indices of a dimension from `start`."""
+    @_overload
+    def narrow(self, *, axis: _int, start: _int | Tensor, length: _int) -> Tensor: ...
     def narrow_copy(self, dim: _Dims, start: _int | Tensor, length: _int, *, out: Tensor | None = None) -> Tensor:
         """`narrow` with memory of its own."""
     def ne(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -1033,7 +1042,7 @@ class Attached:
         """Write the elements of `source` to places in this tensor seen as flattened, or add them there, and return this tensor."""
     def qr(self, some: _bool = True, *, out: _Any = None) -> OldQR:
         """`torch.linalg.qr` under its older name."""
-    def quantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+    def quantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Radians as degrees, elementwise."""
@@ -1130,8 +1139,11 @@ class Attached:
         """A copy of the tensor, with `src` combined into the places along a dimension that `index` names."""
     def scatter_reduce_(self, dim: _Dims, index: Tensor, src: Tensor, reduce: _bool | _str, *, include_self: _bool = True) -> Tensor:
         """Combine `src` into the places along a dimension that `index` names, and return this tensor."""
-    def select(self, dim: _Dims, index: _int | Tensor) -> Tensor:
+    @_overload
+    def select(self, dim: _int, index: _int | Tensor) -> Tensor:
         """One index of a dimension, which goes away."""
+    @_overload
+    def select(self, *, axis: _int, index: _int | Tensor) -> Tensor: ...
     def select_scatter(self, src: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
         """A copy of `input` with `src` in the place of `input.select(dim, index)`."""
     def set_(self, source: _Any = None, storage_offset: _int = 0, size: _Dims | None = None, stride: _Dims | None = None) -> Tensor:

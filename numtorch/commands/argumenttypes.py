@@ -37,9 +37,8 @@ MEANS = {
         multi_head_attention_forward.in_proj_bias multi_head_attention_forward.bias_k multi_head_attention_forward.bias_v
         multi_head_attention_forward.out_proj_bias""".split(), "Tensor | None"),
     "view.shape": "Dims | dtype", "__contains__.element": "Operand", "movedim.source": "Dims", "moveaxis.source": "Dims",
-    "select.index": "int | Tensor", "select_copy.index": "int | Tensor",
-    "select_scatter.index": "int | Tensor", "narrow.start": "int | Tensor",
-    "narrow_copy.start": "int | Tensor", "unflatten.dim": "int | str", "norm.p": "Scalar | str",
+    "select_copy.index": "int | Tensor", "select_scatter.index": "int | Tensor", "narrow_copy.start": "int | Tensor",
+    "unflatten.dim": "int | str", "norm.p": "Scalar | str",
     **dict.fromkeys("""eye.n diff.n polygamma.n lobpcg.n lobpcg.k lobpcg.niter svd_lowrank.q svd_lowrank.niter
         pca_lowrank.q""".split(), "int"), "lobpcg.X": "Tensor", "lobpcg.iK": "Tensor", "svd_lowrank.M": "Tensor",
 }
@@ -48,13 +47,24 @@ MEANS = {
 FLAGS = {"return_indices": ("Tensor", "tuple[Tensor, Tensor]"), "as_tuple": ("Tensor", "tuple[Tensor, ...]"),
          "return_inverse": ("Tensor", "Any"), "return_counts": ("Tensor", "Any")}
 
-# Results that depend on what is given.
+# Results that depend on what is given, and what must be given under one of two names.
 _ALONG = ["(input: Tensor, *, out: Tensor | None = ...) -> Tensor",
           "(input: Tensor, dim: int, keepdim: bool = ..., *, out: tuple[Tensor, Tensor] | None = ...) -> Pair",
           "(input: Tensor, *, axis: int, keepdims: bool = ..., out: tuple[Tensor, Tensor] | None = ...) -> Pair"]
 _OF_TWO = [*_ALONG, "(input: Tensor, dim: Tensor, *, out: Tensor | None = ...) -> Tensor"]
+
+
+def _of_a_dimension(others, out=""):
+    """What picks from a dimension, which comes first or under NumPy's name."""
+    return [f"(input: Tensor, dim: int, {others}{', *' if out else ''}{out}) -> Tensor",
+            f"(input: Tensor, *, axis: int, {others}{out}) -> Tensor"]
+
+
 _ONE_OR_MORE = ["(tensor: Tensor, /) -> Tensor", "(*tensors: TensorOrTensors) -> tuple[Tensor, ...]"]
 OVERLOADS = {"max": _OF_TWO, "min": _OF_TWO, "median": _ALONG, "nanmedian": _ALONG,
+             "gather": _of_a_dimension("index: Tensor", ", sparse_grad: bool = ..., out: Tensor | None = ..."),
+             "index_select": _of_a_dimension("index: Tensor", ", out: Tensor | None = ..."),
+             "select": _of_a_dimension("index: int | Tensor"), "narrow": _of_a_dimension("start: int | Tensor, length: int"),
              **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), _ONE_OR_MORE)}
 
 # Results of no one type.

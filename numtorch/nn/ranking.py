@@ -51,6 +51,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
     return reductions.sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)
 
 
+@numpy_keywords
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension.
 

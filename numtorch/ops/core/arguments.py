@@ -20,6 +20,8 @@ def numpy_keywords(function):
     call more counts, they are in the signature instead."""
     @functools.wraps(function)
     def named(*args, **options):
+        if not options:
+            return function(*args)
         for numpys, ours in (("axis", "dim"), ("keepdims", "keepdim")):
             if numpys in options and ours not in options:
                 options[ours] = options.pop(numpys)

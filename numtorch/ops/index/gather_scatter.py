@@ -9,7 +9,7 @@ from ...exchange.scalars import number
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, expect_layout, numpy_keywords
+from ..core.arguments import check_truths, expect_layout, numpy_keywords, required_dim
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import layout_of, method
@@ -84,12 +84,12 @@ def _plan_gather(layout, index, dim):
 
 
 @method
-def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
+def gather(input, dim=None, index=None, *, axis=None, sparse_grad: bool = False, out=None) -> Tensor:
     """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0.
 
     Args:
         input: of any dtype.
-        dim: the dimension along which to pick.
+        dim, axis: the dimension along which to pick, under PyTorch's name or NumPy's.
         index: of as many dimensions as `input`, no larger than it but along `dim`; int64 or int32.
         sparse_grad: taken for PyTorch's sake; gradients are dense.
         out: a tensor to write the result to.
@@ -111,6 +111,8 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
     except AttributeError:
         plan = None
     if plan is None or dim.__class__ is not int or (sparse_grad is not False and sparse_grad is not True):
+        if dim is None:
+            dim = required_dim("gather", axis)
         check_truths("gather", sparse_grad=sparse_grad)
         layout_of("gather", input), check_index("gather", index)
         result = miss(_GATHER, (input, index), (dim,))
@@ -215,6 +217,7 @@ _SCATTER_REDUCTIONS = {None: None, "add": "add", "multiply": "multiply"}
 
 
 @method
+@numpy_keywords
 def scatter_(self, dim, index, src=None, value=None, *, reduce=None) -> Tensor:
     """Write to the places along a dimension that `index` names, `self[index[i][j]][j] = src[i][j]` for dim 0; returns this tensor.
 
@@ -241,6 +244,7 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None) -> Tensor:
 
 
 @method
+@numpy_keywords
 def scatter_add_(self, dim, index, src) -> Tensor:
     """Add at the places along a dimension that `index` names, `self[index[i][j]][j] += src[i][j]` for dim 0; returns this tensor.
 

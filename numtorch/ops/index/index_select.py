@@ -15,7 +15,7 @@ from ...exchange.scalars import number
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout
+from ..core.arguments import expect_layout, numpy_keywords, required_dim
 from ..core.backends import kernels
 from ..core.operands import common_device, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
@@ -300,12 +300,12 @@ def _vector(name, index):
 
 
 @method
-def index_select(input, dim, index, *, out=None) -> Tensor:
+def index_select(input, dim=None, index=None, *, axis=None, out=None) -> Tensor:
     """The slices of a dimension that a vector of indices names, in its order.
 
     Args:
         input: of any dtype.
-        dim: the dimension of the slices.
+        dim, axis: the dimension of the slices, under PyTorch's name or NumPy's.
         index: (n,) int64 or int32; negative ones do not count from the end.
         out: a tensor to write the result to.
 
@@ -326,7 +326,7 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
     except AttributeError:
         plan = None
     if plan is None or dim.__class__ is not int:
-        result = _first_select(input, dim, index)
+        result = _first_select(input, required_dim("index_select", axis) if dim is None else dim, index)
     else:
         result = _select_rows(plan, input, index, dim)
     return result if out is None else into_exactly("index_select", out, result, input, index)
@@ -386,6 +386,7 @@ def _index_write(name, self, dim, index, source, reduce, rule):
 
 
 @method
+@numpy_keywords
 def index_copy_(self, dim, index, source) -> Tensor:
     """Write the slices of `source` to the places in a dimension that `index` names, and return this tensor.
 
@@ -407,6 +408,7 @@ def index_copy_(self, dim, index, source) -> Tensor:
 
 
 @method
+@numpy_keywords
 def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
     """Add `alpha` times the slices of `source` at the places in a dimension that `index` names, and return this tensor.
 
@@ -428,6 +430,7 @@ def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
 
 
 @method
+@numpy_keywords
 def index_fill_(self, dim, index, value) -> Tensor:
     """Set the slices of a dimension that `index` names, and return this tensor.
 

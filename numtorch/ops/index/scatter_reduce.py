@@ -5,7 +5,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import integer_limits
 from ...layout import wrap_dim
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, numpy_keywords
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..core.status import has_values
@@ -68,6 +68,7 @@ def _highest(dtype):
 
 
 @method
+@numpy_keywords
 def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True, out=None) -> Tensor:
     """A copy of the tensor, with `src` combined into the places along a dimension that `index` names.
 
@@ -146,6 +147,7 @@ def _product_gradients(self, dim, index, src, include_self, grad, out):
 
 
 @method
+@numpy_keywords
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True) -> Tensor:
     """Combine `src` into the places along a dimension that `index` names, and return this tensor.
 
@@ -174,6 +176,7 @@ def _check_within(index, dim, size):
 
 
 @method
+@numpy_keywords
 def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True, out=None) -> Tensor:
     """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names.
 
@@ -219,6 +222,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
 
 
 @method
+@numpy_keywords
 def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True) -> Tensor:
     """Combine the slices of `source` into the places in a dimension that `index` names, and return this tensor.
 

@@ -360,6 +360,7 @@ def _ordered(tensors, split, i, j):
     return matmul(_ordered(tensors, split, i, k), _ordered(tensors, split, k + 1, j))
 
 
+@numpy_keywords
 def vecdot(x, y, *, dim: int = -1, out=None) -> Tensor:
     """The sums of products along a dimension, the first conjugated.
 
@@ -377,6 +378,7 @@ def vecdot(x, y, *, dim: int = -1, out=None) -> Tensor:
     return into_exactly("vecdot", out, sum(x.conj() * y, dim))
 
 
+@numpy_keywords
 def cross(input, other, *, dim: int = -1, out=None) -> Tensor:
     """The vector products of vectors of three elements along `dim`.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...layout import ints, wrap_dim
 from ...tensor import Tensor
+from ..core.arguments import numpy_keywords
 from ..core.operands import layout_of
 from ..memory.resize import into_exactly
 from ..reduce.reductions import norm
@@ -10,6 +11,7 @@ from ..shape.views import reshape
 from .matrices import matrix_norm, vector_norm
 
 
+@numpy_keywords
 def frobenius_norm(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
     """`torch.linalg.vector_norm(input, 2, dim)` of at most two dimensions, under its older name.
 
@@ -34,6 +36,7 @@ def frobenius_norm(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
     return into_exactly("frobenius_norm", out, vector_norm(input, 2, dims or None, keepdim))
 
 
+@numpy_keywords
 def nuclear_norm(input, dim=(-2, -1), keepdim: bool = False, *, out=None) -> Tensor:
     """`torch.linalg.matrix_norm(input, "nuc", dim)`, the sum of the singular values, under its older name.
 

@@ -10,7 +10,7 @@ from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, integer
+from ..core.arguments import check_truths, integer, numpy_keywords
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -78,6 +78,7 @@ def vdot(input, other, *, out=None) -> Tensor:
 
 
 @method
+@numpy_keywords
 def cross(input, other, dim=None, *, out=None) -> Tensor:
     """The vector products of vectors of three elements along `dim`, by default the first dimension of that size.
 

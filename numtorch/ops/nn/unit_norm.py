@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import dtype as named
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_dtypes, expect_layout, real
+from ..core.arguments import expect_dtypes, expect_layout, numpy_keywords, real
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -124,6 +124,7 @@ def _composed_gradient(grad, unit, length, dim, eps):
 
 
 @method
+@numpy_keywords
 def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
     """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it.
 
@@ -156,6 +157,7 @@ def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
 
 
 @method
+@numpy_keywords
 def renorm_(self, p, dim, maxnorm) -> Tensor:
     """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ...dtypes import float64, int64, uint64
 from ...layout import as_shape, wrap_dim
 from ...tensor import Tensor
-from ..core.arguments import check_truths, integer
+from ..core.arguments import check_truths, integer, numpy_keywords
 from ..core.operands import layout_of, method
 from ..creation.fill import zeros
 from ..memory.conversion import to_dtype
@@ -16,6 +16,7 @@ from ..shape.views import movedim, reshape, view
 
 
 @method
+@numpy_keywords
 def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None) -> Tensor:
     """The exclusive or of elements as 64-bit words: integers as int64, floats as float64.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ... import viewalgebra as algebra
 from ...layout import as_shape, ints
 from ...tensor import Tensor
-from ..core.arguments import check_several
+from ..core.arguments import check_several, numpy_keywords, required_dim
 from ..core.operands import layout_of, method
 from ..core.primitive import not_a_tensor
 from ..memory.copies import clone
@@ -19,12 +19,13 @@ DIAGONAL = View("diagonal", samples="T[3, 4]; 1, 0, 1")
 
 
 @method
-def select(input, dim, index) -> Tensor:
+def select(input, dim=None, index=None, *, axis=None) -> Tensor:
     """One index of a dimension, which goes away.
 
     Args:
         input: (*).
         dim, index: which; negative ones count from the end.
+        axis: NumPy's name of `dim`.
 
     Returns:
         A view.
@@ -39,10 +40,13 @@ def select(input, dim, index) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("select", input)
+    if dim is None:
+        dim = required_dim("select", axis)
     return make_part(input, SELECT, algebra.select, dim, index)
 
 
 @method
+@numpy_keywords
 def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
     """`narrow` with memory of its own.
 
@@ -68,12 +72,12 @@ def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
 
 
 @method
-def narrow(input, dim, start, length) -> Tensor:
+def narrow(input, dim=None, start=None, length=None, *, axis=None) -> Tensor:
     """`length` indices of a dimension from `start`.
 
     Args:
         input: (*).
-        dim: which dimension.
+        dim, axis: which dimension, under PyTorch's name or NumPy's.
         start: the first index, an int or a tensor of one; a negative one counts from the end.
         length: how many.
 
@@ -95,6 +99,8 @@ def narrow(input, dim, start, length) -> Tensor:
         start = start.item()
     if not isinstance(input, Tensor):
         raise not_a_tensor("narrow", input)
+    if dim is None:
+        dim = required_dim("narrow", axis)
     return make_part(input, NARROW, algebra.narrow, dim, start, length)
 
 

@@ -10,6 +10,7 @@ from ...autograd.modes import modes
 from ...dtypes import int64
 from ...layout import Layout, ints, is_sequence, wrap_dim
 from ...tensor import Tensor, view_of
+from ..core.arguments import numpy_keywords
 from ..core.operands import layout_of, method, no_tensor_among
 from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import ZERO, filled_from
@@ -260,6 +261,7 @@ hsplit, vsplit, dsplit = _split_along("hsplit", 1, 1), _split_along("vsplit", 2,
 
 
 @method
+@numpy_keywords
 def split_with_sizes(tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension, of given sizes: `split`.
 

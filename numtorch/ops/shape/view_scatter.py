@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.arguments import integer
+from ..core.arguments import integer, numpy_keywords
 from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from ..memory.copies import clone
@@ -26,6 +26,7 @@ def _put(out, part, src):
 
 
 @method
+@numpy_keywords
 def select_scatter(input, src, dim, index) -> Tensor:
     """A copy of `input` with `src` in the place of `input.select(dim, index)`.
 
@@ -51,6 +52,7 @@ def select_scatter(input, src, dim, index) -> Tensor:
 
 
 @method
+@numpy_keywords
 def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1, *, out=None) -> Tensor:
     """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension.
 

@@ -8,7 +8,7 @@ from ... import viewalgebra as algebra
 from ...dtypes import dtype as dtype_class
 from ...layout import as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor, view_of
-from ..core.arguments import check_several
+from ..core.arguments import check_several, numpy_keywords
 from ..core.late import later
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, not_a_tensor
@@ -424,6 +424,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @method
+@numpy_keywords
 def unflatten(input, dim, sizes) -> Tensor:
     """One dimension split into several.
 

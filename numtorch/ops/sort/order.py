@@ -405,15 +405,15 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
 
 
 @method
-def quantile(input, q, dim=None, keepdim: bool = False, *, axis=None, interpolation: str = "linear", out=None) -> Tensor:
+def quantile(input, q, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, interpolation: str = "linear",
+             out=None) -> Tensor:
     """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one.
 
     Args:
         input: float32 or float64.
         q: a number in [0, 1], or a vector of them, which then is the first dimension of the result.
-        dim: the dimension along which to look; None for all elements.
-        axis: NumPy's name of `dim`.
-        keepdim: whether the dimension stays, of extent 1.
+        dim, axis: the dimension along which to look, under PyTorch's name or NumPy's; None for all elements.
+        keepdim, keepdims: whether the dimension stays, of extent 1.
         interpolation: between the two nearest elements: "linear", "lower", "higher", "midpoint" or "nearest".
         out: a tensor to write the result to.
 
@@ -426,24 +426,22 @@ def quantile(input, q, dim=None, keepdim: bool = False, *, axis=None, interpolat
         >>> x.quantile(0.5), x.quantile(0.5, interpolation="lower")
         (tensor(1.5000), tensor(1.))
     """
-    if axis is not None:
-        dim = axis
+    dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
 
 
 @method
-def nanquantile(input, q, dim=None, keepdim: bool = False, *, axis=None, interpolation: str = "linear", out=None) -> Tensor:
+def nanquantile(input, q, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, interpolation: str = "linear",
+                out=None) -> Tensor:
     """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`.
 
     Args:
-        input, q, dim, keepdim, interpolation, out: as for `quantile`.
-        axis: NumPy's name of `dim`.
+        input, q, dim, axis, keepdim, keepdims, interpolation, out: as for `quantile`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([0., float("nan"), 2., 3.]).nanquantile(0.5)
         tensor(2.)
     """
-    if axis is not None:
-        dim = axis
+    dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)

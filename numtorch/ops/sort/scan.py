@@ -182,16 +182,16 @@ def cumprod(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
 
 
 def _in_place(function, result):
-    def inplace(self, dim, *, dtype=None) -> Tensor:
+    def inplace(self, dim=None, *, axis=None, dtype=None) -> Tensor:
         if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
                                f"{as_dtype(dtype).name} should match")
-        return written_back(self, function, dim, dtype=self.layout.dtype)
+        return written_back(self, function, _along(name, dim, axis), dtype=self.layout.dtype)
     name = inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
     inplace.__doc__ = f"""In-place form of `{function.__name__}`: this tensor takes the results, in its own dtype.
 
     Args:
-        dim: the dimension along which to go.
+        dim, axis: the dimension along which to go, under PyTorch's name or NumPy's.
         dtype: this tensor's, if any.
 
     Raises:

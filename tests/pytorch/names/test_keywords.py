@@ -119,3 +119,56 @@ def test_methods_take_ints_one_by_one(name, ints, t):
     x = t.arange(6.0).reshape(2, 1, 3)
     one_by_one, together = getattr(x.clone(), name)(*ints), getattr(x.clone(), name)(ints)
     assert one_by_one.shape == together.shape and one_by_one.tolist() == together.tolist()
+
+
+def i(t):
+    return t.tensor([[1, 0], [0, 0]])
+
+
+# Calls with the dimension by its place in the order of arguments, which are `axis` and `keepdims` to NumPy.
+AXES = {
+    "cross": lambda t, **axis: t.cross(t.ones(2, 3), t.arange(6.0).view(2, 3), **axis), "cumsum_": lambda t, **axis: m(t).cumsum_(**axis),
+    "frobenius_norm": lambda t, **axis: t.frobenius_norm(m(t), **axis), "gather": lambda t, **axis: t.gather(m(t), index=i(t), **axis),
+    "index_add": lambda t, **axis: t.index_add(m(t), index=i(t)[0], source=m(t), **axis),
+    "index_copy": lambda t, **axis: t.index_copy(m(t), index=i(t)[0], source=m(t), **axis),
+    "index_fill_": lambda t, **axis: m(t).index_fill_(index=i(t)[1], value=7.0, **axis),
+    "index_reduce": lambda t, **axis: t.index_reduce(m(t), index=i(t)[0], source=m(t), reduce="prod", **axis),
+    "index_select": lambda t, **axis: m(t).index_select(index=i(t)[0], **axis),
+    "linalg.cross": lambda t, **axis: t.linalg.cross(t.ones(2, 3), t.arange(6.0).view(2, 3), **axis),
+    "linalg.vecdot": lambda t, **axis: t.linalg.vecdot(m(t), m(t), **axis),
+    "narrow": lambda t, **axis: m(t).narrow(start=1, length=1, **axis), "narrow_copy": lambda t, **axis: m(t).narrow_copy(start=1, length=1, **axis),
+    "renorm": lambda t, **axis: t.renorm(m(t), p=1, maxnorm=2.0, **axis),
+    "scatter": lambda t, **axis: t.scatter(m(t), index=i(t), value=7.0, **axis),
+    "scatter_add": lambda t, **axis: m(t).scatter_add(index=i(t), src=m(t), **axis),
+    "scatter_reduce": lambda t, **axis: t.scatter_reduce(m(t), index=i(t), src=m(t), reduce="sum", **axis),
+    "select": lambda t, **axis: t.select(m(t), index=1, **axis),
+    "select_scatter": lambda t, **axis: t.select_scatter(m(t), t.ones(2), index=1, **axis),
+    "slice_scatter": lambda t, **axis: t.slice_scatter(m(t), t.ones(2, 2), **axis),
+    "split_with_sizes": lambda t, **axis: t.stack(m(t).split_with_sizes([1, 1], **axis)),
+    "unflatten": lambda t, **axis: t.unflatten(m(t), sizes=(2, 1), **axis),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")       # of names that PyTorch will drop
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", AXES)
+def test_numpys_name_of_the_dimension(name, t):
+    for dim in (1,) if "cross" in name else (0, 1):
+        assert AXES[name](t, axis=dim).tolist() == AXES[name](t, dim=dim).tolist()
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+def test_numpys_name_of_keepdim(t):
+    for reduced in (t.quantile(m(t), 0.5, axis=0, keepdims=True), t.nanquantile(m(t), 0.5, axis=0, keepdims=True),
+                    t.frobenius_norm(m(t), axis=0, keepdims=True), t.nn.functional.pairwise_distance(m(t).t(), m(t), keepdims=True).t(),
+                    t.hash_tensor(m(t), axis=0, keepdims=True)):
+        assert reduced.shape == (1, 2)
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("call", [lambda t: m(t).select(), lambda t: m(t).select(0), lambda t: t.gather(m(t), 0), lambda t: t.gather(m(t), index=i(t)),
+                                  lambda t: m(t).narrow(0), lambda t: m(t).narrow(0, 1), lambda t: m(t).narrow(start=0, length=1),
+                                  lambda t: m(t).index_select(0), lambda t: m(t).index_select(index=i(t)[0]), lambda t: m(t).cumsum_()])
+def test_what_is_missing_beside_a_dimension(call, t):
+    with pytest.raises(TypeError):
+        call(t)
