@@ -36,6 +36,7 @@ from .ops.pointwise.comparison import (bitwise_and, bitwise_left_shift, bitwise_
 from .ops.linalg.addmm import addbmm, addmm, addmv, addr, baddbmm
 from .ops.linalg.matmul import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.spatial.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from .ops.spatial.conv_tbc import conv_tbc
 from .ops.memory.assign import fill
 from .ops.pointwise.bessel import i0
 from .ops.memory.copies import clone
@@ -185,7 +186,7 @@ _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "future
 _LATE = {name: place for place, names in {
     "controlflow": "cond",
     "devices": "get_device_module",
-    "aten.functions": """affine_grid_generator alpha_dropout_ conv_tbc convolution ctc_loss dropout_ feature_alpha_dropout_
+    "aten.functions": """affine_grid_generator alpha_dropout_ convolution ctc_loss dropout_ feature_alpha_dropout_
         feature_dropout_ max_pool1d_with_indices native_channel_shuffle native_dropout""",
     "amp": "GradScaler",
     "amp.autocast_mode": """autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache

@@ -121,6 +121,7 @@ ROWS = {
     "conv1d": row(lambda x, w: a.conv1d(x, w, stride=2), (1, 2, 6), (2, 2, 3)),
     "conv2d": row(lambda x, w, b: a.conv2d(x, w, b, padding=1), IMAGE, FILTER, (2,)),
     "conv3d": row(lambda x, w: a.conv3d(x, w), (1, 1, 3, 3, 3), (1, 1, 2, 2, 2)),
+    "conv_tbc": row(lambda x, w, b: a.conv_tbc(x, w, b, 1), (4, 2, 3), (2, 3, 2), (2,)),
     "conv_transpose1d": row(lambda x, w: a.conv_transpose1d(x, w, stride=2), (1, 2, 4), (2, 1, 3)),
     "conv_transpose2d": row(lambda x, w: a.conv_transpose2d(x, w), (1, 2, 3, 3), (2, 1, 2, 2)),
     "conv_transpose3d": row(lambda x, w: a.conv_transpose3d(x, w), (1, 1, 2, 2, 2), (1, 1, 2, 2, 2)),

@@ -73,6 +73,8 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _D
     """Cross-correlation of images: each result is the sum of a window's elements times a kernel's, and a bias."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, dilation: _Dims = 1, groups: _int = 1) -> Tensor:
     """Cross-correlation of volumes: each result is the sum of a window's elements times a kernel's, and a bias."""
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
+    """Convolution in one dimension of sequences whose time is first and whose channels are last."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
     """The transpose of `conv1d`, which its gradient is: each element adds a kernel times itself to the result."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:

@@ -71,6 +71,13 @@ def test_embedding_bag(mode):
     assert module(KEY).shape == (2, 3) and "mode='" in repr(module)
 
 
+@pytest.mark.parametrize("key, starts", [(KEY, None), (KEY.reshape(-1), torch.tensor([0, 4]))], ids=["rows", "offsets"])
+def test_embedding_bag_in_its_old_order(key, starts):
+    with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag was changed"):
+        found = F.embedding_bag(table(), key, starts, mode="sum")
+    assert torch.equal(found, F.embedding_bag(key, table(), starts, mode="sum"))
+
+
 def test_embedding_bag_with_weights():
     factors = RNG.normal(size=(2, 3))
     weight, per_sample = table(requires_grad=True), torch.tensor(factors, requires_grad=True)

@@ -1,6 +1,8 @@
 """Tables of vectors looked up by index: embeddings, bags of them, and one-hot vectors."""
 from __future__ import annotations
 
+import warnings
+
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
@@ -276,7 +278,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
 
     Args:
         input: integers (B, N) for bags of one size, or (N) with `offsets`.
-        weight: (V, D).
+        weight: (V, D). Before `input`, as it stood once, it is taken with a warning.
         offsets: (B), where each bag starts; with `include_last_offset` (B + 1), the last being where the last bag ends.
         max_norm: rows of a larger norm are scaled down to it first, in place.
         norm_type: the order of that norm.
@@ -307,13 +309,19 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
                                   f"mode='sum' (got mode='{mode}').")
+    rows = layout_of("embedding_bag", weight, "weight", 2)
+    if rows.dtype is int64 and layout_of("embedding_bag", input).dtype.category == 2:
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+                      "deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
+        return embedding_bag(weight, input, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                             include_last_offset, padding_idx)
     given = None if per_sample_weights is None else layout_of("embedding_bag", per_sample_weights, "per_sample_weights", 8)
     if given is not None and given.shape != input.layout.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
                          f"must have the same shape as the input ({list(input.layout.shape)})")
-    if layout_of("embedding_bag", weight, "weight", 2).ndim != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.layout.ndim}")
-    padding = _padding(weight.layout.shape[0], padding_idx)
+    if rows.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {rows.ndim}")
+    padding = _padding(rows.shape[0], padding_idx)
     if sparse and mode == "max":
         raise ValueError("max mode does not support sparse weights")
     _check_bags(input, offsets)

@@ -22,7 +22,7 @@ CALLS = {
     "convolution": lambda t, x: [t.convolution(x, x[:, :, :2], None, [1], [0], [1], False, [0], 1),
                                  t.convolution(x, x.transpose(0, 1)[:, :, :2], x[0, 0, :2], [2], [1], [1], True, [1], 1),
                                  t.convolution(x[None], x[:, :1, None, :2], None, [1, 2], [1, 0], [1, 1], False, [0, 0], 2)],
-    "conv_tbc": lambda t, x: [t.conv_tbc(x, x.transpose(1, 2)[:2], x[0, 0, :3], 1), t.conv_tbc(x, x.transpose(1, 2)[:1], x[0, 0, :3])],
+    "conv_tbc": lambda t, x: [t.nn.functional.conv_tbc(x, x.transpose(1, 2)[:2], x[0, 0, :3], 1), t.conv_tbc(x, x.transpose(1, 2)[:1], x[0, 0, :3])],
     "max_pool1d_with_indices": lambda t, x: [*t.max_pool1d_with_indices(x, 2), *t.max_pool1d_with_indices(x, 3, 1, 1, 1, True)],
     "affine_grid_generator": lambda t, x: [t.affine_grid_generator(x[:, :2, :3], (2, 1, 3, 2), corners) for corners in (False, True)],
     "native_channel_shuffle": lambda t, x: [t.native_channel_shuffle(x[:1].reshape(1, 4, 3, 1), 2)],
