@@ -200,7 +200,8 @@ ROWS = {
                       untried="biu"),
     "polygamma_of": binary(lambda x, n: special.polygamma(n, x), POSITIVE, lambda rng, shape, dtype: np.full(shape, 2, dtype),
                            kinds="f", tolerance=2000, constants=(1,), untried="biu"),
-    **{name: binary(special.zeta, between(1.6, 4), POSITIVE, kinds="f", tolerance=2000, untried="biuc") for name in ("zeta", "zeta_right")},
+    **{name: binary(special.zeta, between(1.6, 4), POSITIVE, kinds="f", tolerance=2000, constants=(0,), untried="biuc")
+       for name in ("zeta", "zeta_right")},
     "i0": unary(special.i0, tolerance=64), "i0e": unary(special.i0e, tolerance=64), "i1": unary(special.i1, tolerance=64),
     **{f"bessel_{n}": unary(getattr(special, n), between(0.4, 20), kinds="f", tolerance=512, untried="biu") for n in ("j0", "j1", "y0", "y1")},
     **{f"modified_bessel_{n}": unary(getattr(special, n), between(0.4, 6), kinds="f", tolerance=64, untried="biu") for n in ("k0", "k1")},

@@ -223,3 +223,16 @@ def test_what_is_no_seed_of_the_default_stream(seed, kind):
     with pytest.raises(kind):
         torch.manual_seed(seed)
     assert torch.initial_seed() == before
+
+
+@pytest.mark.parametrize("draw", [
+    lambda t, x: t.normal(x, 2.0), lambda t, x: t.normal(0.0, x), lambda t, x: t.normal(x, x), lambda t, x: t.normal(t.zeros(2, 3), x),
+    lambda t, x: t.bernoulli(x), lambda t, x: t.poisson(x)], ids=["mean", "std", "both", "broadcast", "bernoulli", "poisson"])
+def test_the_gradients_of_what_decides_a_draw_are_0(torch, draw):
+    """Not those of `mean + std * z`, which would cancel a log-probability's; and not none."""
+    x = torch.full((3,), 0.5, requires_grad=True)
+    drawn = draw(torch, x)
+    drawn.square().sum().backward()
+    assert drawn.requires_grad and x.grad.tolist() == [0.0] * 3
+    with torch.no_grad():
+        assert not draw(torch, x).requires_grad

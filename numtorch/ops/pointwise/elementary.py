@@ -351,12 +351,12 @@ def zeta_right(s, q):
             + pow_(q + 7, -s) + pow_(w, -s) * (w / (s - 1) + 0.5 + tail / w))
 
 
-@pointwise(kind="float", cost=600, methods=False, differentiable=False, refuses=UNORDERED)
+@pointwise(kind="float", cost=600, methods=False, refuses=UNORDERED)
 def zeta(s, q):
     """The Hurwitz zeta function, the sum of (q + k)**-s over k >= 0, elementwise: infinite for s = 1, NaN below.
 
     Left of 0 it is infinite at integers, and NaN for what is no integer s. Elsewhere there, the terms with a positive base are the
-    sum from that base on, and the finitely many others the difference of two such sums. It has no gradient.
+    sum from that base on, and the finitely many others the difference of two such sums. The gradient by s has no such formula and is NaN.
 
     Example:
         >>> import numtorch as torch
@@ -373,6 +373,11 @@ def zeta(s, q):
     total = where(left & (s != floor_(s)), (s - s) / (s - s), total)
     total = where(left & (q == floor_(q)), 1 / (s - s), total)
     return where(s > 1, total, where(s == 1, 1 / (s - s), (s - s) / (s - s)))        # the sum does not converge there
+
+
+@zeta.derivative
+def _(grad, s, q):
+    return grad * ((s - s) / (s - s)), -grad * s * zeta(s + 1, q)
 
 
 @pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)

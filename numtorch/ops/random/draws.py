@@ -9,6 +9,7 @@ import ctypes
 import math
 import threading
 
+from ...autograd.graph import recording
 from ...devices import cpu
 from ...dtypes import as_dtype, finfo, float32, float64, int64, integer_limits
 from ...kernels.threads import NOTHING
@@ -18,12 +19,13 @@ from ...tensor import empty as empty_tensor
 from ..core.arguments import check_truths
 from ..core.backends import device_with, kernels, placed
 from ..core.generator import claim, default_generator
-from ..core.operands import layout_of, method
+from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Draw, miss
 from ..core.status import has_values
 from ..creation.asked import check_strided, device_for, dtype_for, finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, plan_copy, to_device, to_dtype
 from ..memory.resize import into
+from ..pointwise.arithmetic import where
 from ..pointwise.complexparts import view_as_complex
 from ..reduce import reductions
 from ..sort.order import topk
@@ -302,7 +304,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
            out=None, pin_memory: bool = False) -> Tensor:
-    """Normal numbers of the given means and standard deviations.
+    """Normal numbers of the given means and standard deviations, whose gradients are 0 (`mean + std * randn(...)` has others).
 
     Args:
         mean, std: two numbers, with a `size`, or tensors of shapes that broadcast, one of which may be a number.
@@ -336,8 +338,18 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
     elif has_values(std) and not bool(reductions.all(std.detach() >= 0)):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = broadcast_shapes(*[t.layout.shape for t in (mean, std) if isinstance(t, Tensor)])
-    first = mean if isinstance(mean, Tensor) else std
-    return into(out, randn(shape, generator=generator, dtype=first.layout.dtype, device=first.layout.device) * std + mean)
+    first, given = mean if isinstance(mean, Tensor) else std, [t for t in (mean, std) if isinstance(t, Tensor)]
+    mean, std = [t.detach() if isinstance(t, Tensor) and t.node is not None else t for t in (mean, std)]
+    made = randn(shape, generator=generator, dtype=first.layout.dtype, device=first.layout.device) * std + mean
+    return into(out, _without_slope(made, *given))
+
+
+def _without_slope(drawn, *given):
+    """What is drawn, behind the tensors that decide how: the gradient of these is 0, which is not the same as none."""
+    for tensor in given:
+        if recording(tensor):
+            drawn = where(as_operand("random", False), tensor, drawn)
+    return drawn
 
 
 def check_std(std):
@@ -346,7 +358,7 @@ def check_std(std):
 
 
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
-    """1 with the probability that each element of `input` gives (or with probability p), else 0.
+    """1 with the probability that each element of `input` gives, whose gradient is 0 (or with probability p), else 0.
 
     Args:
         input: probabilities, floating point, of any shape. With `p` only its shape and dtype matter.
@@ -371,7 +383,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         raise NotImplementedError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
-    return into(out, _as_dtype_of(out, _BERNOULLI.draw((probabilities,), (kind,), generator)))
+    return into(out, _as_dtype_of(out, _without_slope(_BERNOULLI.draw((probabilities,), (kind,), generator), input)))
 
 
 def _as_dtype_of(out, result):
