@@ -279,7 +279,7 @@ def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtyp
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over all else (Ioffe and Szegedy 2015)."""
 def bernoulli(input: Tensor, p: _Scalar | None = None, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
-    """1 with the probability that each element of `input` gives (or with probability p), else 0."""
+    """1 with the probability that each element of `input` gives, whose gradient is 0 (or with probability p), else 0."""
 bfloat16: _dtype
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1 A_k x2 + b_k for each output k."""
@@ -583,7 +583,7 @@ def fix_(input: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Dimensions from `start_dim` to `end_dim` merged into one: a view where the strides allow it, else a copy."""
 def flip(input: Tensor, *along: _Dims, dims: _Dims | None = None) -> Tensor:
-    """The order of elements reversed along dimensions, copied."""
+    """The order of elements reversed along dimensions, copied, in memory as the input lies."""
 def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse order, copied."""
 def flipud(input: Tensor) -> Tensor:
@@ -1087,7 +1087,7 @@ def norm(input: Tensor, p: _Scalar | _str = 2, dim: _Dims | None = None, keepdim
 def norm_except_dim(v: _Any, pow: _Any = 2, dim: _int = 0) -> Tensor:
     """The norms along all dimensions but one, which broadcast against the tensor."""
 def normal(mean: _Operand, std: _Operand = 1.0, size: _Dims | None = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
-    """Normal numbers of the given means and standard deviations."""
+    """Normal numbers of the given means and standard deviations, whose gradients are 0 (`mean + std * randn(...)` has others)."""
 def not_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input != other, elementwise."""
 def nuclear_norm(input: Tensor, dim: _Dims = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:

@@ -244,7 +244,7 @@ class Attached:
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
         """The in-place form of `baddbmm`: this tensor is its input and takes the result."""
     def bernoulli(self, p: _Scalar | None = None, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
-        """1 with the probability that each element of `input` gives (or with probability p), else 0."""
+        """1 with the probability that each element of `input` gives, whose gradient is 0 (or with probability p), else 0."""
     def bernoulli_(self, p: _Operand = 0.5, *, generator: _Generator | None = None) -> Tensor:
         """Fill with 1 with probability p, else 0; returns this tensor."""
     def bfloat16(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -485,7 +485,7 @@ class Attached:
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dimensions from `start_dim` to `end_dim` merged into one: a view where the strides allow it, else a copy."""
     def flip(self, *along: _Dims, dims: _Dims | None = None) -> Tensor:
-        """The order of elements reversed along dimensions, copied."""
+        """The order of elements reversed along dimensions, copied, in memory as the input lies."""
     def fliplr(self) -> Tensor:
         """Columns in reverse order, copied."""
     def flipud(self) -> Tensor:

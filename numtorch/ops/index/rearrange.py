@@ -7,7 +7,7 @@ from math import prod
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
-from ...layout import Layout, as_shape, ints, wrap_dim, wrap_dims
+from ...layout import Layout, as_shape, formatted, ints, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
 from ..core.arguments import check_several, integer
 from ..core.backends import kernels
@@ -226,7 +226,7 @@ def _write_positions(plan, counts: Tensor):
 # ---------------------------------------------------------------- flipping
 @method
 def flip(input, *along, dims=None) -> Tensor:
-    """The order of elements reversed along dimensions, copied.
+    """The order of elements reversed along dimensions, copied, in memory as the input lies.
 
     Args:
         input: (*).
@@ -266,7 +266,8 @@ def _plan_flip(layout, dims):
     for d in wrapped if layout.ndim else ():
         source, more = algebra.slice_dim(source, d, None, None, -1)
         offset += more
-    return Move(layout, layout.dense(), [((source, offset), (layout.dense(), 0))], wrapped)
+    out = formatted(layout, "preserve_format")
+    return Move(layout, out, [((source, offset), (out, 0))], wrapped)
 
 
 @derivative_of(_FLIP)

@@ -267,7 +267,7 @@ def addr(input, vec1, vec2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
         deprecated: `addr(beta, input, alpha, vec1, vec2)`, the order of old programs, is taken too; alpha may be left out.
 
     Raises:
-        RuntimeError: not vectors; a fraction as a factor of integers, or a bool as one of numbers.
+        RuntimeError: not vectors, or an input of another shape; a fraction as a factor of integers, or a bool as one of numbers.
 
     Example:
         >>> import numtorch as torch
@@ -281,6 +281,9 @@ def addr(input, vec1, vec2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
         if layout.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
     layouts = layout_of("addr", input), vec1.layout, vec2.layout
+    shape = (*vec1.layout.shape, *vec2.layout.shape)
+    if broadcast_shapes(input.layout.shape, shape) != shape:
+        raise RuntimeError(f"addr: expected an input that expands to shape {list(shape)}, got {list(input.layout.shape)}")
     common_device("addr", layouts)                       # where beta is 0, nothing else sees the input beside the vectors
     kind = result_dtype(layouts)
     for title, value in (("beta", beta), ("alpha", alpha)):

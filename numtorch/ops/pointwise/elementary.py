@@ -356,7 +356,7 @@ def zeta(s, q):
     """The Hurwitz zeta function, the sum of (q + k)**-s over k >= 0, elementwise: infinite for s = 1, NaN below.
 
     Left of 0 it is infinite at integers, and NaN for what is no integer s. Elsewhere there, the terms with a positive base are the
-    sum from that base on, and the finitely many others the difference of two such sums. The gradient by s has no such formula and is NaN.
+    sum from that base on, and the finitely many others the difference of two such sums. The gradient by s has no such formula: NaN.
 
     Example:
         >>> import numtorch as torch

@@ -466,6 +466,9 @@ def cartesian_prod(*tensors) -> Tensor:
     Returns:
         (their number, how many vectors), the last running fastest; a single vector itself.
 
+    Raises:
+        RuntimeError: a tensor that is no vector.
+
     Example:
         >>> import numtorch as torch
         >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
@@ -474,6 +477,9 @@ def cartesian_prod(*tensors) -> Tensor:
                 [2, 3],
                 [2, 4]])
     """
+    for each in tensors:
+        if layout_of("cartesian_prod", each, "tensors").ndim != 1:
+            raise RuntimeError(f"cartesian_prod: expected vectors, got shape {list(each.layout.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([reshape(g, -1) for g in meshgrid(*tensors, indexing="ij")], 1)

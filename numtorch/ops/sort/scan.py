@@ -15,7 +15,7 @@ from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import Pair, pair
 from ..index.gather_scatter import scatter_add_
 from ..memory.assign import filled, written_back
-from ..memory.copies import contiguous, to_dtype
+from ..memory.copies import clone, contiguous, to_dtype
 from ..memory.resize import into, into_all_exactly, into_exactly
 from ..memory.writing import into_fresh
 from ..pointwise import arithmetic, comparison, elementary
@@ -333,7 +333,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, axis=No
 
     Args:
         input: at least one dimension, of any dtype.
-        n: how often differences are taken; each time the dimension is one shorter. 0 gives the input, to which nothing is joined.
+        n: how often differences are taken; each time the dimension is one shorter. 0 gives a copy, to which nothing is joined.
         dim: the dimension of the neighbours.
         axis: NumPy's name of `dim`.
         prepend, append: tensors to be joined to the ends first.
@@ -359,8 +359,8 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, axis=No
         if end is not None and layout_of("diff", end, argument, place).ndim != input.layout.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     dim = wrap_dim(dim, input.layout.ndim)
-    ends = [t for t in (prepend, input, append) if t is not None] if n else []
-    x = cat(ends, dim) if len(ends) > 1 else input
+    ends = [t for t in (prepend, input, append) if t is not None]
+    x = clone(input) if n == 0 else cat(ends, dim) if len(ends) > 1 else input
     for _ in range(n):
         size = x.layout.shape[dim]
         right, left = narrow(x, dim, min(1, size), max(0, size - 1)), narrow(x, dim, 0, max(0, size - 1))
