@@ -155,6 +155,8 @@ def _loss(primitive):
                 target = contiguous(to_dtype(target, int64))
             given = target
         if weight is not None:
+            if recording(weight):
+                return _folded(primitive, plan, input, target, weight)
             weight = _dense(weight.detach())
         scratch, out = empty(plan.scratch), empty(plan.out)
         address, forward, total = scratch.address, plan.forward, plan.total
@@ -180,6 +182,17 @@ def _loss(primitive):
 
 
 _cross_entropy, _nll_loss = _loss(CROSS_ENTROPY), _loss(NLL_LOSS)
+
+
+def _folded(primitive, plan, input, target, weight):
+    """The loss with weights whose gradients are wanted: they go into the probabilities. Raises RuntimeError beside indices."""
+    if plan.kind != "probabilities":
+        raise RuntimeError(f"The function '{primitive.name}' is not differentiable with respect to argument 'weight'. This input "
+                           f"cannot have requires_grad True.")
+    if plan.smoothing:
+        target = add(mul(target, 1 - plan.smoothing), plan.smoothing / plan.classes)
+    column = (-1,) + (1,) * (input.layout.ndim - 2)      # a shape that broadcasts along the classes
+    return _cross_entropy(input, mul(target, reshape(weight, column)), None, -100, plan.reduction, 0.0)
 
 
 @derivative_of(CROSS_ENTROPY, NLL_LOSS)
@@ -245,14 +258,14 @@ def cross_entropy(input, target, weight=None, ignore_index: int = -100, reductio
     Args:
         input: scores of shape (C), (N, C) or (N, C, ...).
         target: class indices of shape (), (N) or (N, ...), or probabilities of the input's shape.
-        weight: a weight for each class, shape (C).
+        weight: a weight for each class, shape (C); it has a gradient beside probabilities alone.
         ignore_index: targets with this index count for nothing.
         reduction: "mean" (over the targets' weights), "sum" or "none".
         label_smoothing: how much of each target is spread evenly over all classes, from 0 to 1.
 
     Raises:
         IndexError: a class out of range.
-        RuntimeError, ValueError: shapes, dtypes or options that do not fit.
+        RuntimeError, ValueError: shapes, dtypes or options that do not fit; a weight that requires grad beside indices.
     """
     layout, other = layout_of("cross_entropy", input), layout_of("cross_entropy", target, "target", 2)
     if other.dtype.category >= 2:                        # probabilities
