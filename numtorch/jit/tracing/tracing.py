@@ -85,6 +85,7 @@ class Trace(Memory):
             leaf = tensor.node
             if isinstance(leaf, Leaf) and leaf.grad is not None and isinstance(leaf.grad.layout, Traced):
                 leaf.grad = detach(leaf.grad.layout.value)
+        self.adopted.clear()                             # or the next trace adopts these, too, until the collector has been here
 
     # ------------------------------------------------------------ tensors in and out
     def traced(self, inside: Tensor, cell: Cell, current: Value, version: int, counts: frozenset = frozenset()) -> Tensor:

@@ -56,6 +56,8 @@ _checked: set = set()                                    # combinations of layou
 
 
 def _remember(key):
+    if any(isinstance(part, Layout) and part.handler is not None for part in key):
+        return                                           # a layout of one tensor alone, and all that its handler holds
     if len(_checked) > 1000:
         _checked.clear()
     _checked.add(key)

@@ -134,12 +134,12 @@ def transformed_input(name, x, complex_too=True):
 def _dims(name, x, s, dim, half=False):
     """The dimensions (not negative), those that must be cut or padded with their sizes, and the points of the last one's result."""
     s = plain_dims(s, f"{name}: s")
-    return _dims_of(name, x.layout, (s,) if type(s) is int else s, plain_dims(dim, f"{name}: dim"), half)
+    return _dims_of(name, x.layout.shape, (s,) if type(s) is int else s, plain_dims(dim, f"{name}: dim"), half)
 
 
 @functools.lru_cache(1024)
-def _dims_of(name, layout, s, dim, half):
-    ndim = layout.ndim
+def _dims_of(name, shape, s, dim, half):
+    ndim = len(shape)
     if ndim == 0 and dim not in (None, ()):
         raise IndexError(f"Dimension specified as {dim if isinstance(dim, int) else dim[0]} but tensor has no dimensions ({name})")
     if dim is None:
@@ -152,16 +152,16 @@ def _dims_of(name, layout, s, dim, half):
     if len(sizes) != len(dims):
         raise RuntimeError(f"When given, dim and shape arguments must have the same length ({name})")
     for position, (d, n) in enumerate(zip(dims, sizes)):
-        extent = n if n is not None and n != -1 else layout.shape[d]
+        extent = n if n is not None and n != -1 else shape[d]
         if half and position == len(dims) - 1 and (n is None or n == -1):
-            extent = 2 * (layout.shape[d] - 1)
+            extent = 2 * (shape[d] - 1)
         if extent < 1:
             raise RuntimeError(f"Invalid number of data points ({extent}) specified ({name})")
         sizes[position] = extent
     last = sizes[-1] if sizes else 0
     if half and sizes:
         sizes[-1] = last // 2 + 1
-    return dims, tuple((d, n) for d, n in zip(dims, sizes) if n != layout.shape[d]), last
+    return dims, tuple((d, n) for d, n in zip(dims, sizes) if n != shape[d]), last
 
 
 def _complex_input(name, input):

@@ -281,9 +281,7 @@ def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, retur
 
 
 @lru_cache(1024, typed=True)
-def _means3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
-    check_channels("avg_pool3d", layout, 3)
-    lead, sizes = extents("avg_pool3d", layout, 3)
+def _means3d(lead, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
     (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode)
     return window_maps(sizes, counts, kernel, stride, padding, count_include_pad, divides)
 
@@ -347,7 +345,9 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     if layout.dtype is int64:
         result = later["average_integers"]("avg_pool3d", 3, input, *window, ceil_mode, count_include_pad, divisor_override)
         return into_exactly("avg_pool3d", out, result)
-    result = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
+    check_channels("avg_pool3d", layout, 3)
+    lead, sizes = extents("avg_pool3d", layout, 3)
+    result = apply(input, _means3d(lead, sizes, *window, ceil_mode, count_include_pad, divisor_override is None))
     return into_exactly("avg_pool3d", out, result if divisor_override is None else result / divisor_override)
 
 
