@@ -444,7 +444,7 @@ def count_nonzero(input: Tensor, dim: _Dims | None = None, *further: _Any) -> Te
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of variables (rows) from observations (columns); a vector is one variable."""
 def cross(input: Tensor, other: _Operand, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The vector products of vectors of three elements along `dim`, by default the first dimension of that size."""
+    """The vector products of vectors of three elements along `dim`, by default the input's first dimension of that size."""
 def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What `crow_indices` gives, in memory of its own."""
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _Any, target_lengths: _Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:

@@ -368,7 +368,7 @@ class Attached:
     def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor in host memory: itself where it is there."""
     def cross(self, other: _Operand, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
-        """The vector products of vectors of three elements along `dim`, by default the first dimension of that size."""
+        """The vector products of vectors of three elements along `dim`, by default the input's first dimension of that size."""
     def crow_indices(self) -> Tensor:
         """Where the elements of each row of a CSR or BSR matrix begin; and their number."""
     def cuda(self, device: _Device | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:

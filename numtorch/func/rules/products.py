@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...dtypes import promote_types
-from ...layout import broadcast_shapes, wrap_dim
+from ...layout import wrap_dim
 from ...ops.core.primitive import registry
 from ...ops.index.triangles import triu_indices
 from ...ops.linalg.matmul import matmul
@@ -121,8 +121,8 @@ def cross(level, primitive, values, has, attributes):
     a, b = all_batched(level, values, has)
     ndim = max(a.layout.ndim, b.layout.ndim) - 1
     a, b, (dim,) = aligned(a, ndim), aligned(b, ndim), attributes
-    if dim is None:                                      # the first that is 3 long
-        dim = next(d for d, n in enumerate(broadcast_shapes(a.layout.shape, b.layout.shape)[1:]) if n == 3)
+    if dim is None:                                      # the first of the input that is 3 long
+        dim = next((d for d, n in enumerate(a.layout.shape[1:]) if n == 3), 0)
     return call(primitive, (a, b), (wrap_dim(dim, ndim) + 1,))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import math
 
-from ...dtypes import as_dtype, float32
+from ...dtypes import as_dtype, float32, int64
 from ...layout import wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.arguments import check_several, check_truths, expect_dtypes, integer, numpy_keywords
@@ -13,6 +13,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye
+from ..creation.ranges import arange
 from ..memory.assign import copy_
 from ..memory.copies import clone, to_dtype
 from ..memory.resize import into, into_exactly
@@ -395,10 +396,6 @@ def cross(input, other, *, dim: int = -1, out=None) -> Tensor:
         >>> torch.linalg.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]))
         tensor([0., 0., 1.])
     """
-    if layout_of("linalg_cross", input).ndim == layout_of("linalg_cross", other, "other", 2).ndim > 0:
-        extents = input.size(dim), other.size(dim)
-        if extents != (3, 3):
-            raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {extents[0]} and {extents[1]}")
     return old_cross(input, other, dim, out=out)
 
 
@@ -429,10 +426,10 @@ def vander(x, *, N=None) -> Tensor:
         N: how many powers; n when None.
 
     Returns:
-        (*, n, N).
+        (*, n, N), int64 of integers.
 
     Raises:
-        RuntimeError: a 0-dim tensor without N, or an N of 1 or less.
+        RuntimeError: a 0-dim tensor without N, an N of 1 or less, or bools.
 
     Example:
         >>> import numtorch as torch
@@ -442,11 +439,14 @@ def vander(x, *, N=None) -> Tensor:
     """
     if layout_of("linalg_vander", x, "x").ndim == 0 and N is None:
         raise RuntimeError("Expected a non-scalar tensor, but got 0 dimensions (linalg.vander)")
+    if not x.layout.dtype.category:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
     count = x.layout.shape[-1] if N is None else N
     x = x if x.layout.ndim else x.reshape(1)
     if N is not None and N <= 1:
         raise RuntimeError(f"N must be greater than 1 (linalg.vander: got {N})")
-    return x.unsqueeze(-1) ** x.new_tensor(list(range(count)))
+    powers = arange(count, dtype=int64 if x.layout.dtype.category < 2 else x.layout.dtype, device=x.layout.device)
+    return x.unsqueeze(-1) ** powers
 
 
 def tensorinv(A, ind: int = 2, *, out=None) -> Tensor:

@@ -80,10 +80,10 @@ def vdot(input, other, *, out=None) -> Tensor:
 @method
 @numpy_keywords
 def cross(input, other, dim=None, *, out=None) -> Tensor:
-    """The vector products of vectors of three elements along `dim`, by default the first dimension of that size.
+    """The vector products of vectors of three elements along `dim`, by default the input's first dimension of that size.
 
     Args:
-        input, other: of as many dimensions and shapes that broadcast.
+        input, other: of as many dimensions and shapes that broadcast in the others.
         dim: the dimension of the vectors.
         out: a tensor to write the result to.
 
@@ -109,12 +109,13 @@ def _plan_cross(first, second, dim):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     shape = broadcast_shapes(first.shape, second.shape)
     if dim is None:
-        dim = next((i for i, extent in enumerate(shape) if extent == 3), None)
+        dim = next((i for i, extent in enumerate(first.shape) if extent == 3), None)
         if dim is None:
             raise RuntimeError(f"no dimension of size 3 in input (cross of shapes {list(first.shape)} and {list(second.shape)})")
     dim = wrap_dim(dim, len(shape))
-    if shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
+    extents = first.shape[dim], second.shape[dim]
+    if extents != (3, 3):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {extents[0]} and {extents[1]}")
     kind, device = first.dtype, first.device
     if kind.category == 0:
         raise NotImplementedError(f'"cross" not implemented for \'{kind.title}\'')
