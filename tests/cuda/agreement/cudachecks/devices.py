@@ -152,11 +152,35 @@ def between_devices(torch):
     whole = comm.gather([p * 2 for p in pieces], destination=1)
     assert str(whole.device) == "cuda:1" and comm.gather(pieces, destination="cpu").device.type == "cpu"
     total = comm.reduce_add([there, x])
-    assert str(total.device) == "cuda:1" and total.tolist() == (2 * x).tolist()
+    assert str(total.device) == "cuda:0" and total.tolist() == (2 * x).tolist()
+    with torch.cuda.device(1):                           # the current device is where it goes
+        assert str(comm.reduce_add([x, there]).device) == str(comm.gather(pieces).device) == "cuda:1"
     assert comm.reduce_add_coalesced([[x, x], [there, there]])[1].tolist() == total.tolist()
-    (whole.sum() + total.sum() * 3).backward()
+    (whole.sum() + total.to(whole.device).sum() * 3).backward()
     assert x.grad.tolist() == [[8, 8]] * 3 and str(x.grad.device) == "cuda:0"
-    raises(RuntimeError, "that sum to 3", lambda: comm.scatter(x, (0, 1), [1, 1]))
+    y, here = x.detach(), torch.zeros(3, 2, device="cuda")
+    for text, call in (
+            ("don't sum up to the tensor's size 3", lambda: comm.scatter(x, (0, 1), [1, 1])),
+            ("devices and chunk_sizes to be of same length", lambda: comm.scatter(x, (0, 1), [3])),
+            ("at least one device to scatter to", lambda: comm.scatter(x, ())),
+            ("at least one output tensor to scatter to", lambda: comm.scatter(x, out=[])),
+            ("'devices' must not be specified", lambda: comm.scatter(x, (0, 1), out=[here])),
+            ("output tensor at index 0 has device 'cpu'", lambda: comm.scatter(y, out=[here.cpu()])),
+            ("Output tensor at index 0 has incorrect shape", lambda: comm.scatter(y, out=[here[:, :1]])),
+            ("along scatter dim 0 does not match", lambda: comm.scatter(y, out=[here[:1], here[:1]])),
+            ("Exactly one of 'devices' and 'out'", lambda: comm.broadcast(x, (0, 1), out=[here])),
+            ("output tensor at index 1 has device 'cpu'", lambda: comm.broadcast(y, out=[here, here.cpu()])),
+            ("output tensor at index 0 has shape (1, 2)", lambda: comm.broadcast(y, out=[here[:1]])),
+            ("'destination' must not be specified", lambda: comm.gather(pieces, destination=0, out=here)),
+            ("at least one tensor to gather from", lambda: comm.gather(())),
+            ("input tensor at index 0 has device 'cpu'", lambda: comm.gather((here.cpu(), here))),
+            ("the same number of dimensions", lambda: comm.gather((here, here[0]))),
+            ("Input tensor at index 1 has invalid shape", lambda: comm.gather((here, here[:1]), dim=-1)),
+            ("on the same GPU with one of the tensors", lambda: comm.reduce_add([here, here], 1))):
+        raises(RuntimeError, text, call)
+    raises(AssertionError, "to be on GPUs", lambda: comm.reduce_add([here.cpu()]))
+    split = [torch.zeros(2, 2, device="cuda"), torch.zeros(1, 2, device="cuda:1")]
+    assert comm.scatter(y, out=split)[1] is split[1] and comm.gather(split, out=here) is here and torch.equal(here, y)
     raises(RuntimeError, "cuda:1 and cuda:0", lambda: there + x)
 
 
