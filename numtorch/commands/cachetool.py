@@ -17,6 +17,7 @@ import time
 import numtorch as torch
 
 from ..kernels import compiler, program, store, threads
+from ..kernels.cuda import launching
 from ..kernels.progress import progress, statistics
 from ..kernels.targets import architectures, crosscompile, processor
 
@@ -185,17 +186,33 @@ def _transformers():
 
 
 def _launches():
-    """What shares kernels among threads and makes one call of several, by the number of words."""
+    """What shares kernels among threads and makes one call of several, by the number of words; what launches kernels on GPUs."""
     for count in range(3, 14):
         threads._launcher(count)
+        launching.launcher(count)
     for count in range(3, 8):
         program.program_kernel(count, True)
+
+
+def _tensor_cores():
+    """Products and attention of 16-bit floats, in each tile that GPUs multiply these in."""
+    functional = torch.nn.functional
+    for dtype in (torch.float16, torch.bfloat16) if architectures.chosen() else ():
+        for rows in (4096, 1024, 256, 64):
+            x, weight, bias = [torch.empty(*shape, dtype=dtype, requires_grad=True)
+                               for shape in ((rows, 256), (rows, 256), (rows,))]
+            y = functional.linear(x, weight, bias)
+            y.backward(y.detach())
+        for causal in (True, False):
+            q, k, v = [torch.empty(1, 2, 256, 64, dtype=dtype, requires_grad=True) for _ in range(3)]
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            y.backward(y.detach())
 
 
 GROUPS = {"arithmetic": _arithmetic, "elementary": _elementary, "activations": _activations, "reductions": _reductions,
           "products": _products, "losses": _losses, "convolutions": _convolutions, "indexing": _indexing, "random": _random,
           "optimisers": _optimisers, "sorting": _sorting, "doubles": _doubles, "layers": _layers, "recurrent": _recurrent,
-          "transformers": _transformers, "launches": _launches}
+          "transformers": _transformers, "launches": _launches, "tensor-cores": _tensor_cores}
 
 
 # ---------------------------------------------------------------- commands

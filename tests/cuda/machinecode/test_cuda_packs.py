@@ -48,6 +48,22 @@ else:
     sys.exit("lgamma is packed")
 """
 
+HOPPER = """
+from pathlib import Path
+from numtorch.commands import cachetool
+from numtorch.kernels import store
+from numtorch.kernels.cuda import compiler
+from numtorch.kernels.targets import crosscompile
+compiler.Kernel.assembled = lambda self, capability, variant=None: f"{capability} {self.variant}".encode()
+assert cachetool.warm(["tensor-cores"]) == 0
+packs = [store._Pack(str(path), None) for path in Path(crosscompile.directory()).rglob("*.pack")]
+store._installed = lambda name: packs[0] if name == "sm_90" else None
+own = [kernel for kernel in compiler.compiled() if kernel.variant == "a"]
+del compiler.Kernel.assembled
+assert len(packs) == 1 and len({kernel.threads for kernel in own}) == 2 and len(own) > 12, own
+assert {kernel.cubin((9, 0)) for kernel in own} == {b"(9, 0) a"}
+"""
+
 
 def run(*code, **environment):
     path = os.pathsep.join([*filter(None, [environment.pop("site", None)]), str(ROOT), str(ROOT / "tests" / "cuda"), os.environ.get("PYTHONPATH", "")])
@@ -74,6 +90,23 @@ def test_packed_code_is_found_on_a_gpu(tmp_path):
     packs.mkdir()
     made.rename(packs / store.pack_name("sm_90"))
     run("-c", UNPACKED, NUMBA_ENABLE_CUDASIM="1", NUMTORCH_CACHE_DIR=str(tmp_path / "empty"), site=installed(packs, tmp_path))
+
+
+def test_what_hopper_alone_can_is_in_its_pack(tmp_path):
+    """Products by warp groups, whose code is that of sm_90a, in every tile; a GPU of capability 9.0 finds them."""
+    pytest.importorskip("numba_cuda")
+    run("-c", HOPPER, NUMTORCH_CUDA_ARCHITECTURE="sm_90", NUMTORCH_CACHE_DIR=str(tmp_path))
+
+
+def test_what_launches_on_a_gpu_is_in_packs_of_the_host(monkeypatch):
+    from numtorch.commands import cachetool
+    from numtorch.kernels.cuda import launching
+    made = []
+    monkeypatch.setattr(launching, "launcher", made.append)
+    monkeypatch.setattr(cachetool.threads, "_launcher", lambda count: None)
+    monkeypatch.setattr(cachetool.program, "program_kernel", lambda count, checked: None)
+    cachetool.GROUPS["launches"]()
+    assert made == list(range(3, 14))
 
 
 def test_kernels_are_packed_without_a_gpu(tmp_path, monkeypatch):
