@@ -2,13 +2,20 @@
 from __future__ import annotations
 
 import os
+import weakref
+
+_surviving: weakref.WeakSet = weakref.WeakSet()
 
 
 def survive_fork(lock):
     """Have a lock made anew in forked children, for what is never left half done while it is held. Returns the lock."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lock._at_fork_reinit)
+    _surviving.add(lock)
     return lock
+
+
+def _make_anew():
+    for lock in tuple(_surviving):
+        lock._at_fork_reinit()
 
 
 def delay_forks(acquire, release):
@@ -19,3 +26,7 @@ def delay_forks(acquire, release):
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_make_anew)       # the first hook there is: all others find the locks free
