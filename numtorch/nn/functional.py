@@ -113,7 +113,7 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
 
     Args:
         input1: (*, I1).
-        input2: (*, I2).
+        input2: (*, I2), of as many.
         weight: A, (O, I1, I2).
         bias: b, (O), or None.
 
@@ -129,6 +129,9 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
         >>> torch.nn.functional.bilinear(x, y, torch.tensor([[[0., 1.], [0., 0.]]]))
         tensor([[5.]])
     """
+    given = _layout_of("bilinear", input1, "input1").shape[:-1], _layout_of("bilinear", input2, "input2", 2).shape[:-1]
+    if given[0] != given[1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(given[0])} and {list(given[1])}")
     out = reductions.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
                          .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
                          unsqueeze(input2, -2)), -1)

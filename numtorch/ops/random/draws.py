@@ -476,7 +476,10 @@ def _plan_multinomial(weights, draws):
         raise RuntimeError(f"multinomial: expected rows of weights of float32 or float64, got {weights}")
     module, classes = kernels(weights.device, "random.philox"), weights.shape[-1]
     rows = weights.numel // classes if classes else 0
-    return _FillPlan(Layout.of(int64, (*weights.shape[:-1], draws), None, weights.device),
+    out = Layout.of(int64, (*weights.shape[:-1], draws), None, weights.device)
+    if out.numel and not classes:
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    return _FillPlan(out,
                      module.plan_multinomial(weights.dtype.kernel, rows, classes, draws),
                      rows * module.counters_used(draws, "float64"), Layout.of(float64, (classes,), None, weights.device))
 
