@@ -108,8 +108,8 @@ def few_good(index, more, status, descriptor):
     positions it says yes. The first that is not goes to `status`."""
     if descriptor[STOP] - descriptor[FIRST] > 2 * BLOCK:
         return True
-    starts = local_array(int64, 256)
-    places = local_array(int64, 256)
+    starts = local_array(int64, BLOCK)
+    places = local_array(int64, BLOCK)
     for first in range(descriptor[FIRST], descriptor[STOP], BLOCK):
         count = min(int64(BLOCK), descriptor[STOP] - first)
         good = block_starts(starts, places, index, more, first, count, descriptor)
@@ -229,7 +229,7 @@ def take_columns(x, index, more, out, status, descriptor):
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     out_stride = sizes[3 * dims - 1]
-    places = local_array(int64, 1024)
+    places = local_array(int64, COLUMNS)
     for first in range(0, last, COLUMNS):
         width = min(last - first, int64(COLUMNS))
         column_offsets(places, index, first, width, descriptor)
@@ -265,7 +265,7 @@ def put_columns(x, index, more, values, status, descriptor):
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     stride = sizes[3 * dims - 1]
-    places = local_array(int64, 1024)
+    places = local_array(int64, COLUMNS)
     for first in range(0, last, COLUMNS):
         width = min(last - first, int64(COLUMNS))
         column_offsets(places, index, first, width, descriptor)
@@ -317,8 +317,8 @@ def put_elements(x, index, more, values, status, descriptor):
 
 
 def take_runs(x, index, more, out, status, descriptor):
-    starts = local_array(int64, 256)
-    places = local_array(int64, 256)
+    starts = local_array(int64, BLOCK)
+    places = local_array(int64, BLOCK)
     run, x_stride, out_stride = descriptor[RUN], descriptor[X_STEP], descriptor[OTHER_STEP]
     for first in range(descriptor[FIRST], descriptor[STOP], BLOCK):
         count = min(int64(BLOCK), descriptor[STOP] - first)
@@ -345,8 +345,8 @@ def put_runs(x, index, more, values, status, descriptor):
     """x[...] = put_one(x[...], values[...])."""
     if not few_good(index, more, status, descriptor):
         return
-    starts = local_array(int64, 256)
-    places = local_array(int64, 256)
+    starts = local_array(int64, BLOCK)
+    places = local_array(int64, BLOCK)
     run, x_stride, value_stride = descriptor[RUN], descriptor[X_STEP], descriptor[OTHER_STEP]
     for first in range(descriptor[FIRST], descriptor[STOP], BLOCK):
         count = min(int64(BLOCK), descriptor[STOP] - first)

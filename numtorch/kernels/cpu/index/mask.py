@@ -120,7 +120,7 @@ def coordinates_of_true(mask, out, descriptor):
     filled = number_true(mask, start)
     end = filled + number_true(offset(mask, start), stop - start)
     many = (end - filled) * 8 > stop - start
-    prefix, places = local_array(int64, 64), local_array(int64, 512)
+    prefix, places = local_array(int64, 64), local_array(int64, COLUMNS)
     rest = start // max(last, int64(1))
     for back in range(1, dims):
         d = dims - 1 - back

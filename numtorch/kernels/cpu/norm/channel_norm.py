@@ -133,7 +133,7 @@ def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, descriptor):
 # ---------------------------------------------------------------- batch norm, channel by channel
 def gathered_moments(x, count, size, step):
     """Mean and squared deviations of `count` short planes, gathered into blocks."""
-    block = local_like(x, 2048)
+    block = local_like(x, BLOCK)
     planes = int64(BLOCK) // size
     done = W(0)
     mean = W(0)
@@ -216,8 +216,8 @@ def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, de
 
 def gathered_sums(grad, x, count, size, step, mean):
     """`plane_sums` of many short planes, gathered into blocks."""
-    grads = local_like(grad, 2048)
-    values = local_like(x, 2048)
+    grads = local_like(grad, BLOCK)
+    values = local_like(x, BLOCK)
     planes = int64(BLOCK) // size
     plain = W(0)
     along = W(0)
@@ -304,11 +304,11 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, d
     """Training and evaluation, 512 channels at a time."""
     batch, step, training = descriptor[BATCH], descriptor[CHANNELS], descriptor[TRAINING]
     eps, share = float_of(descriptor[EPS]), float_of(descriptor[SHARE])
-    center = local_array(T, 512)
-    spread = local_array(T, 512)
-    residual = local_array(T, 512)
-    mean = local_array(W, 512)
-    squares = local_array(W, 512)
+    center = local_array(T, COLUMNS)
+    spread = local_array(T, COLUMNS)
+    residual = local_array(T, COLUMNS)
+    mean = local_array(W, COLUMNS)
+    squares = local_array(W, COLUMNS)
     for c in range(0, descriptor[COUNT], COLUMNS):
         width = min(descriptor[COUNT] - c, int64(COLUMNS))
         a = offset(x, c)
@@ -351,12 +351,12 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, d
 
 def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
     batch, step = descriptor[BATCH], descriptor[CHANNELS]
-    center = local_array(T, 512)
-    plain = local_array(T, 512)
-    along = local_array(T, 512)
-    factor = local_array(T, 512)
-    all_plain = local_array(W, 512)
-    all_along = local_array(W, 512)
+    center = local_array(T, COLUMNS)
+    plain = local_array(T, COLUMNS)
+    along = local_array(T, COLUMNS)
+    factor = local_array(T, COLUMNS)
+    all_plain = local_array(W, COLUMNS)
+    all_along = local_array(W, COLUMNS)
     for c in range(0, descriptor[COUNT], COLUMNS):
         width = min(descriptor[COUNT] - c, int64(COLUMNS))
         for j in range(width):

@@ -23,7 +23,7 @@ T = float32
 W = float64
 load = store = same
 CENTRED = True
-BLOCK_ROWS = 32                  # 128 KiB of float32 at a width of 512, twice
+BLOCK_ROWS, BLOCK_COLUMNS = 32, 512      # 128 KiB of float32 at a width of 512, twice
 GRAIN = 30_000                   # elements that make a thread worth waking
 
 # descriptors: of norms, of their gradients, and of the sums' merging
@@ -121,10 +121,10 @@ def grad_row(grad, x, weight, grad_x, n, mean, scale, weighted):
 
 def add_columns(grad, x, stats, sums, rows, n):
     """sums[:n] += sum over rows of grad * h; sums[n:] += sum over rows of grad."""
-    by_weight = local_array(T, 512)
-    by_bias = local_array(T, 512)
-    for c in range(0, n, 512):
-        width = min(n - c, 512)
+    by_weight = local_array(T, BLOCK_COLUMNS)
+    by_bias = local_array(T, BLOCK_COLUMNS)
+    for c in range(0, n, BLOCK_COLUMNS):
+        width = min(n - c, BLOCK_COLUMNS)
         for j in range(width):
             by_weight[j] = T(0)
             by_bias[j] = T(0)

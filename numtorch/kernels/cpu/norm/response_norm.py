@@ -24,7 +24,7 @@ IMAGES, CHANNELS, COLUMNS, STEP, BEFORE, AFTER, SHARE, BETA, K = range(9)
 def response_columns(x, out, divisor, descriptor):
     channels, step, before, after = descriptor[CHANNELS], descriptor[STEP], descriptor[BEFORE], descriptor[AFTER]
     share, beta, k = T(float_of(descriptor[SHARE])), T(float_of(descriptor[BETA])), T(float_of(descriptor[K]))
-    total = local_array(T, 256)
+    total = local_array(T, BLOCK_COLUMNS)
     for image in range(descriptor[IMAGES]):
         for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
             width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)
@@ -50,7 +50,7 @@ def response_grad_columns(grad, x, divisor, grad_x, descriptor):
     """grad_x = grad / d^beta - 2 alpha / size beta x sum(grad x / d^(beta + 1)), over the windows that a channel is in."""
     channels, step, before, after = descriptor[CHANNELS], descriptor[STEP], descriptor[BEFORE], descriptor[AFTER]
     share, beta = T(float_of(descriptor[SHARE])), T(float_of(descriptor[BETA]))
-    slope = local_array(T, 256)
+    slope = local_array(T, BLOCK_COLUMNS)
     for image in range(descriptor[IMAGES]):
         for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
             width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)

@@ -78,8 +78,8 @@ def add_products(x, y, total, part, n, step, width):
 
 def unit_columns(x, out, lengths, descriptor):
     n, step, eps = descriptor[LENGTH], descriptor[INNER], float_of(descriptor[EPS])
-    part = local_array(T, 256)
-    total = local_array(W, 256)
+    part = local_array(T, BLOCK_COLUMNS)
+    total = local_array(W, BLOCK_COLUMNS)
     for o in range(descriptor[OUTER]):
         for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
             width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)
@@ -99,9 +99,9 @@ def unit_columns(x, out, lengths, descriptor):
 
 def unit_grad_columns(grad, x, lengths, grad_x, descriptor):
     n, step, eps = descriptor[LENGTH], descriptor[INNER], float_of(descriptor[EPS])
-    part = local_array(T, 256)
-    factor = local_array(T, 256)
-    along = local_array(W, 256)
+    part = local_array(T, BLOCK_COLUMNS)
+    factor = local_array(T, BLOCK_COLUMNS)
+    along = local_array(W, BLOCK_COLUMNS)
     for o in range(descriptor[OUTER]):
         for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
             width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)

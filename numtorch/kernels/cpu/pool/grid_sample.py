@@ -23,6 +23,7 @@ NEAREST, PADDING, ALIGNED = 0, 0, 0
 ZEROS, REFLECTION = 0, 2                                 # 1 takes the border
 
 BLOCK = 64                                               # positions at a time: their pixels and weights stay on the stack
+FOUR_BLOCKS = 4 * BLOCK                                  # a position has four corners
 SPLIT_WORK = 10_000                                      # gathered pixels above which two threads win
 
 # the descriptor: a part's blocks of positions of all images (of the gradient for images, planes); channels of one and its size;
@@ -96,7 +97,7 @@ def sample(x, grid, out, descriptor):
     """Blocks first..end of positions of all images."""
     channels, height, width = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH]
     points, blocks = descriptor[POINTS], descriptor[BLOCKS]
-    pixels, weights, total = local_array(int64, 256), local_array(T, 256), local_array(T, 64)
+    pixels, weights, total = local_array(int64, FOUR_BLOCKS), local_array(T, FOUR_BLOCKS), local_array(T, BLOCK)
     for item in range(descriptor[FIRST], descriptor[STOP]):
         image, first = item // blocks, item % blocks * BLOCK
         count = min(points - first, BLOCK)
@@ -118,7 +119,7 @@ def sample(x, grid, out, descriptor):
 def sample_to_image(grad_out, grid, grad_x, descriptor):
     """The gradient for planes first..end: channels of all images."""
     channels, height, width, points = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH], descriptor[POINTS]
-    pixels, weights = local_array(int64, 256), local_array(T, 256)
+    pixels, weights = local_array(int64, FOUR_BLOCKS), local_array(T, FOUR_BLOCKS)
     plane = descriptor[FIRST]
     while plane < descriptor[STOP]:
         image = plane // channels
@@ -144,8 +145,8 @@ def sample_to_grid(grad_out, x, grid, grad_grid, descriptor):
     """The gradient for blocks first..end of positions of all images, of the mode that interpolates."""
     channels, height, width = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH]
     points, blocks = descriptor[POINTS], descriptor[BLOCKS]
-    pixels, across, down = local_array(int64, 256), local_array(T, 256), local_array(T, 256)
-    to_x, to_y = local_array(T, 64), local_array(T, 64)
+    pixels, across, down = local_array(int64, FOUR_BLOCKS), local_array(T, FOUR_BLOCKS), local_array(T, FOUR_BLOCKS)
+    to_x, to_y = local_array(T, BLOCK), local_array(T, BLOCK)
     for item in range(descriptor[FIRST], descriptor[STOP]):
         image, first = item // blocks, item % blocks * BLOCK
         count = min(points - first, BLOCK)

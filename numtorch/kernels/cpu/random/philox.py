@@ -173,8 +173,8 @@ chunk_values, WIDTH, BELOW = uniform32, 128, False
 
 def fill(out, state, descriptor):
     """BELOW: the result must stay below descriptor[END] even after it is rounded to the element's type."""
-    words = local_array(uint64, 128)
-    values = local_array(V, 128)
+    words = local_array(uint64, WORDS)
+    values = local_array(V, WORDS)
     n = descriptor[ELEMENTS]
     counter = state[1] + descriptor[FIRST] * PHILOX_LANES
     for first in range(0, n, WIDTH):
@@ -194,7 +194,7 @@ def fill(out, state, descriptor):
 
 def bernoulli_each(probabilities, out, state, descriptor):
     """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]."""
-    words = local_array(uint64, 128)
+    words = local_array(uint64, WORDS)
     n = descriptor[ELEMENTS]
     bad = int64(0)
     for i in range(n):
@@ -213,7 +213,7 @@ def bernoulli_each(probabilities, out, state, descriptor):
 
 def shuffle(out, state, descriptor):
     """Fisher and Yates's shuffle of 0 .. n-1, in Durstenfeld's form."""
-    words = local_array(uint64, 128)
+    words = local_array(uint64, WORDS)
     n = descriptor[ELEMENTS]
     counter = state[1]
     for i in range(n):
@@ -246,8 +246,8 @@ def first_above(sums, target, last):
 def categorical(weights, out, state, cumulative, descriptor):
     """Draws with replacement: the first class whose cumulative weight is above u * total."""
     rows, classes, draws = descriptor[ROWS], descriptor[CLASSES], descriptor[DRAWS]
-    words = local_array(uint64, 128)
-    values = local_array(T, 128)
+    words = local_array(uint64, WORDS)
+    values = local_array(T, WORDS)
     counter = state[1]
     for row in range(rows):
         total = T(0)

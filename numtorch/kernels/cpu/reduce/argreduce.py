@@ -19,8 +19,10 @@ from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
 from ...intrinsics import fmax, fmin, local_array, offset, select
 from ...threads import Prepared, prepare
 from .traversal import (
+    BLOCK_COLUMNS,
     COLUMNS,
     FOLD,
+    FOLDED,
     HEADER,
     KEPT,
     KEPT_DIMS,
@@ -190,7 +192,7 @@ def block_extremes(x, wide, width, rows, fold):
 
 def find_folded(x, best, index, width, n, fold):
     """Few columns of many elements that are neighbours in memory: (262144, 3) takes 0.05 of the time by `replace`."""
-    wide = local_array(T, 256)                           # FOLDED, which what lies side by side does not exceed
+    wide = local_array(T, FOLDED)                        # which what lies side by side does not exceed
     block = LONG_ROWS * fold
     for start in range(0, n, block):
         a = offset(x, start * width)
@@ -237,13 +239,13 @@ def index_one(x, indices, descriptor):
 def index_columns(x, indices, descriptor):
     columns, x_step, out_step = descriptor[COLUMNS], descriptor[X_STEP], descriptor[OUT_STEP]
     kept, kept_dims = descriptor[KEPT], descriptor[KEPT_DIMS]
-    best = local_array(T, 512)
-    index = local_array(int64, 512)
+    best = local_array(T, BLOCK_COLUMNS)
+    index = local_array(int64, BLOCK_COLUMNS)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
-        for c in range(0, columns, 512):
-            width = min(columns - c, 512)
+        for c in range(0, columns, BLOCK_COLUMNS):
+            width = min(columns - c, BLOCK_COLUMNS)
             find_columns(offset(x, first + c * x_step), best, index, width, descriptor)
             for j in range(width):
                 indices[target + (c + j) * out_step] = index[j]
@@ -252,13 +254,13 @@ def index_columns(x, indices, descriptor):
 def extreme_columns(x, values, indices, descriptor):
     step, columns, x_step = descriptor[STEP], descriptor[COLUMNS], descriptor[X_STEP]
     out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
-    best = local_array(T, 512)
-    index = local_array(int64, 512)
+    best = local_array(T, BLOCK_COLUMNS)
+    index = local_array(int64, BLOCK_COLUMNS)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
-        for c in range(0, columns, 512):
-            width = min(columns - c, 512)
+        for c in range(0, columns, BLOCK_COLUMNS):
+            width = min(columns - c, BLOCK_COLUMNS)
             a = offset(x, first + c * x_step)
             find_columns(a, best, index, width, descriptor)
             for j in range(width):

@@ -21,6 +21,7 @@ from ...elementtypes import CONVERSIONS, compute_type, same
 from ...families.reductions import merge_moments
 from ...intrinsics import float_of, local_array, offset, select
 from .traversal import (
+    BLOCK_COLUMNS,
     COLUMNS,
     HEADER,
     KEPT,
@@ -38,8 +39,8 @@ from .traversal import (
 T = OUT = float32
 W = float64
 load = store = same
-BLOCK = 2048
-BLOCK_ROWS = 32                  # by 512 columns: 64 KiB of float32, in L2 when it is read again
+BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
+BLOCK_ROWS = 32                  # by BLOCK_COLUMNS: 64 KiB of float32, in L2 when it is read again
 
 
 def write_variance(out, index, count, mean, squares, correction):
@@ -149,16 +150,16 @@ def moments_columns(x, out, descriptor):
     x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
     kept, kept_dims, reduced, reduced_dims = descriptor[KEPT], descriptor[KEPT_DIMS], descriptor[REDUCED], descriptor[REDUCED_DIMS]
     correction = float_of(descriptor[PARAMETER])
-    center = local_array(T, 512)
-    spread = local_array(T, 512)
-    residual = local_array(T, 512)
-    mean = local_array(W, 512)
-    squares = local_array(W, 512)
+    center = local_array(T, BLOCK_COLUMNS)
+    spread = local_array(T, BLOCK_COLUMNS)
+    residual = local_array(T, BLOCK_COLUMNS)
+    mean = local_array(W, BLOCK_COLUMNS)
+    squares = local_array(W, BLOCK_COLUMNS)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
-        for c in range(0, columns, 512):
-            width = min(columns - c, 512)
+        for c in range(0, columns, BLOCK_COLUMNS):
+            width = min(columns - c, BLOCK_COLUMNS)
             for j in range(width):
                 mean[j] = W(0)
                 squares[j] = W(0)

@@ -42,9 +42,10 @@ from ...families.reductions import (
 from ...intrinsics import float_of, fmax, fmin, local_array, offset, select
 from ...threads import Prepared
 from ..shared.elements import VECTOR_LANES, from_order, order_of, padded, whole
-from .moments import WRITES, moments_kernels
+from .moments import BLOCK, WRITES, moments_kernels
 from .row_fold import LOADS, ROWS, fold_columns, fold_rows
 from .traversal import (
+    BLOCK_COLUMNS,
     COLUMNS,
     COUNT,
     FOLD,
@@ -67,7 +68,6 @@ T = float32
 W = OUT = float64
 IDENTITY = COMBINE = LIFT = 0
 load = store = same
-BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
 SHORT_ROW = 512                  # the longest row that is taken in whole vectors only
 FEW_COLUMNS = 128                # of CARRY_ROWS at most that are reduced in registers: of more the rows are better read as they lie
 STRIP, HALF_STRIP = 64, 32       # columns: four vectors of them, and two
@@ -75,7 +75,7 @@ CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow
 lift, combine, finish = unchanged, add, total
 _FLOATING = {larger: fmax, smaller: fmin}                # NaN propagates
 _VECTOR_FORMS = {form: i for forms in ((add, multiply, larger, smaller), (unchanged, magnitude, squared))
-                 for i, form in enumerate(forms)}        # as rowfold.COMBINES and LIFTS number them
+                 for i, form in enumerate(forms)}        # as row_fold.COMBINES and LIFTS number them
 _TESTS = ("any", "all", "not_all", "count_nonzero")
 
 
@@ -246,12 +246,12 @@ def reduce_short_rows(x, out, descriptor):
     n, columns, x_step = descriptor[LENGTH], descriptor[COLUMNS], descriptor[X_STEP]
     out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
     exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
-    block = local_array(T, 512)
+    block = local_array(T, SHORT_ROW)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
-        for c in range(0, columns, 512):
-            rows = min(columns - c, 512)
+        for c in range(0, columns, SHORT_ROW):
+            rows = min(columns - c, SHORT_ROW)
             short_rows(offset(x, first + c * x_step), x_step, n, rows, block, exponent)
             y = offset(out, target + c * out_step)
             for j in range(rows):
@@ -264,7 +264,7 @@ def reduce_many_short_rows(x, out, descriptor):
     out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
     exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
     reduced, row_step = descriptor[REDUCED], descriptor[HEADER + 3 * kept_dims + 1]
-    block = local_array(T, 512)
+    block = local_array(T, SHORT_ROW)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
@@ -347,13 +347,13 @@ def reduce_columns(x, out, descriptor):
     columns, x_step, out_step = descriptor[COLUMNS], descriptor[X_STEP], descriptor[OUT_STEP]
     kept, kept_dims = descriptor[KEPT], descriptor[KEPT_DIMS]
     exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
-    block, wide = local_array(T, 512), local_array(W, 512)
+    block, wide = local_array(T, BLOCK_COLUMNS), local_array(W, BLOCK_COLUMNS)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
-        for c in range(0, columns, 512):
+        for c in range(0, columns, BLOCK_COLUMNS):
             a, y = offset(x, first + c * x_step), offset(out, target + c * out_step)
-            some_columns(block, wide, a, y, min(columns - c, 512), descriptor, exponent, count)
+            some_columns(block, wide, a, y, min(columns - c, BLOCK_COLUMNS), descriptor, exponent, count)
 
 
 # ---------------------------------------------------------------- planners

@@ -26,7 +26,7 @@ from ..shared.elements import bits
 
 LENGTH, STEP, COLUMNS, X_STEP, OUT_STEP, KEPT, KEPT_DIMS, REDUCED, REDUCED_DIMS, FOLD, PARAMETER, COUNT = range(12)
 HEADER = COUNT + 1
-ABREAST = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
+BLOCK_COLUMNS = 512              # columns that are accumulated together; their accumulators live on the stack, in L1
 SHORT = 12                       # reduced elements that make a short row
 FOLDED = 256                     # what few columns are widened to
 PARTIALS = STACK_BYTES // 24     # results of the first of two stages, 24 bytes each at most
@@ -70,7 +70,7 @@ class Nest(NamedTuple):
         extent, _, x_step = self.kept[-1]
         step = abs(self.reduced[-1][1]) if self.reduced else math.inf
         short = 2 if abreast and len(self.reduced) == 1 and self.reduced[0][1] == 1 and x_step > 0 else SHORT
-        return (extent > 1 and 0 < abs(x_step) < step) or self.reduction <= (short if extent >= ABREAST // 8 else 1)
+        return (extent > 1 and 0 < abs(x_step) < step) or self.reduction <= (short if extent >= BLOCK_COLUMNS // 8 else 1)
 
     def fold(self) -> int:
         if not self.kept or not self.reduced or self.kept[-1][2] != 1:

@@ -117,7 +117,7 @@ def four_of(gates, n):
 def total_gradient(later, grad_out, total, descriptor):
     """total = later + grad_out, either of which may be absent."""
     n = descriptor[ROWS] * descriptor[UNITS]
-    block = local_array(T, 256)
+    block = local_array(T, BLOCK)
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
         out = offset(total, first)
@@ -130,7 +130,7 @@ def sum_rows(grads, totals, descriptor):
     """totals = the sum of the rows, or that more where FURTHER says so: a bias' gradient, step by step while the rows are in
     the first-level cache. From memory, after all steps, it would be 2 % of an LSTM's time."""
     n = descriptor[COLUMNS]
-    block = local_array(T, 256)
+    block = local_array(T, BLOCK)
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
         total = offset(totals, first)
@@ -165,7 +165,7 @@ def rnn(hidden, descriptor):
 
 
 def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
-    total = local_array(T, 256)
+    total = local_array(T, BLOCK)
     n = descriptor[ROWS] * descriptor[UNITS]
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
@@ -180,7 +180,7 @@ def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
 def lstm(gates, before, cell, hidden, descriptor):
     """cell = forget * before + input * candidate; hidden = output * tanh(cell)."""
     n = descriptor[UNITS]
-    fresh = local_array(T, 256)
+    fresh = local_array(T, BLOCK)
     for block in range(blocks_of(descriptor)):
         row, first, width = place_of(block, n)
         at = row * n + first
@@ -204,8 +204,8 @@ def lstm(gates, before, cell, hidden, descriptor):
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, descriptor):
     """The gates' gradients before activation; grad_before (which may be later_cell) is that of the cell state before."""
     n = descriptor[UNITS]
-    total = local_array(T, 256)
-    squashed = local_array(T, 256)
+    total = local_array(T, BLOCK)
+    squashed = local_array(T, BLOCK)
     for block in range(blocks_of(descriptor)):
         row, first, width = place_of(block, n)
         at = row * n + first
@@ -262,8 +262,8 @@ def gru(gates, products, bias, before, hidden, kept, descriptor):
     for backward where that is not null.
     """
     n = descriptor[UNITS]
-    gate = local_array(T, 256)
-    fresh = local_array(T, 256)
+    gate = local_array(T, BLOCK)
+    fresh = local_array(T, BLOCK)
     for block in range(blocks_of(descriptor)):
         row, first, width = place_of(block, n)
         at = row * n + first
@@ -301,8 +301,8 @@ def gru(gates, products, bias, before, hidden, kept, descriptor):
 def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, descriptor):
     """Gradients of both parts of the sums, and in grad_before (which may be `later`) what goes past the products."""
     n = descriptor[UNITS]
-    total = local_array(T, 256)
-    inside = local_array(T, 256)
+    total = local_array(T, BLOCK)
+    inside = local_array(T, BLOCK)
     for block in range(blocks_of(descriptor)):
         row, first, width = place_of(block, n)
         at = row * n + first

@@ -1,7 +1,7 @@
 """Running sums, products, extremes and log-sums over the middle axis of contiguous (outer, R, inner) data.
 
 Sums and products run forwards or backwards, in accumulators wider than the elements: float64 for floats, int64 for integers.
-With `inner > 1` the chains of 256 columns run side by side, those of few columns in registers. A row is one chain of additions,
+With `inner > 1` the chains of BLOCK_COLUMNS run side by side, those of few columns in registers. A row is one chain of additions,
 and goes with three others, but for the sums of float32 and of integers, which take eight at a time: integers are exact in any
 order, and float32 in float64 as good as.
 A running log-sum keeps the largest element so far and the sum of exponentials below it (Milakov and Gimelshein, Online
@@ -22,6 +22,7 @@ A = float64                      # the accumulator's type
 load = store = same
 GRAIN = 2_000                    # one addition after another: two threads take 0.75 of the time at twice as many elements
 GRAIN_ABREAST = 8_000            # where columns are summed side by side
+BLOCK_COLUMNS = 256
 
 # the descriptor: of (outer, R, inner), the columns to do, the steps of R and of outer, whether from the end
 OUTER, LENGTH, COLUMNS, STEP, OUTER_STEP, REVERSE = range(6)
@@ -105,7 +106,7 @@ def scan_few(x, out, running, count, n, move):
 def scan(x, out, descriptor):
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
-    running = local_array(A, 256)
+    running = local_array(A, BLOCK_COLUMNS)
     first, move = int64(0), stride
     if descriptor[REVERSE] != 0:
         first, move = (n - 1) * stride, -stride
@@ -128,8 +129,8 @@ def scan(x, out, descriptor):
         if columns == 2:
             scan_two(offset(x, base), offset(out, base), n, move)
             continue
-        for left in range(0, columns, 256):
-            width = min(int64(256), columns - left)
+        for left in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - left)
             for j in range(width):
                 running[j] = A(START)
             if width <= FEW:
@@ -157,7 +158,7 @@ def recurrence(c, x, products, out, descriptor):
     takes 3.5 times as long, two scans of them for rows with a 0."""
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
-    running = local_array(A, 256)
+    running = local_array(A, BLOCK_COLUMNS)
     first, move, ahead = int64(0), stride, int64(0)
     if descriptor[REVERSE] != 0:
         first, move, ahead = (n - 1) * stride, -stride, stride
@@ -171,8 +172,8 @@ def recurrence(c, x, products, out, descriptor):
                     s = A(load(c[base + at])) + A(load(x[base + at + ahead])) * s
                 out[base + at] = store(T(s * A(load(products[base + at - stride])) if TIMES and at > 0 else s))
             continue
-        for left in range(0, columns, 256):
-            width = min(int64(256), columns - left)
+        for left in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - left)
             for r in range(n):
                 at = first + r * move
                 row, factor = offset(c, base + left + at), offset(x, base + left + at + ahead)
@@ -245,8 +246,8 @@ def running_extreme(x, values, indices, descriptor):
     """The extreme so far and the last place where it was met; a NaN is one from where it stands on."""
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
-    best = local_array(T, 256)
-    place = local_array(int64, 256)
+    best = local_array(T, BLOCK_COLUMNS)
+    place = local_array(int64, BLOCK_COLUMNS)
     if n == 0:
         return
     for o in range(outer):
@@ -254,8 +255,8 @@ def running_extreme(x, values, indices, descriptor):
         if stride == 1:                                  # a part may be one column of several
             row_extreme(offset(x, base), offset(values, base), offset(indices, base), n)
             continue
-        for left in range(0, columns, 256):
-            width = min(int64(256), columns - left)
+        for left in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - left)
             for j in range(width):
                 best[j] = T(load(x[base + left + j]))
                 place[j] = 0
@@ -340,8 +341,8 @@ def log_row(x, out, n, move):
 def log_scan(x, out, descriptor):
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
-    shifts = local_array(T, 256)
-    totals = local_array(T, 256)
+    shifts = local_array(T, BLOCK_COLUMNS)
+    totals = local_array(T, BLOCK_COLUMNS)
     first, move = int64(0), stride
     if descriptor[REVERSE] != 0:
         first, move = (n - 1) * stride, -stride
@@ -350,8 +351,8 @@ def log_scan(x, out, descriptor):
         if columns == 1:
             log_row(offset(x, base), offset(out, base), n, move)
             continue
-        for left in range(0, columns, 256):
-            width = min(int64(256), columns - left)
+        for left in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - left)
             for j in range(width):
                 shifts[j] = T(LOWEST)
                 totals[j] = T(0)

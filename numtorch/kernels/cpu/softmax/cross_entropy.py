@@ -5,7 +5,7 @@ With q the target distribution (one class or given probabilities, smoothed, time
     loss = m * log(sum(exp(x - shift))) - sum(q * (x - shift))            grad_x = grad * (m * softmax(x) - q)
 
 A position keeps two numbers, its maximum and 1 / sum of exponentials, instead of C log-probabilities: the gradient exponentiates
-again, which costs less than writing and reading them back. Without S the kernels run along rows, with it 256 columns at a time.
+again, which costs less than writing and reading them back. Without S the kernels run along rows, with it BLOCK_COLUMNS at a time.
 Smoothing is Szegedy et al.'s (Rethinking the Inception architecture, 2016). Kernels for class indices are compiled with it or
 without, which has half the loops: they are among the first that a classifier waits for.
 """
@@ -17,7 +17,7 @@ from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
 from ...vectormath import exp, log
 from ..shared.elements import bits, image_shares, part_offsets, prepare_parts, shares, typed, wide
-from .softmax import GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
+from .softmax import BLOCK_COLUMNS, GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
 
 T = float32
 W = float64
@@ -132,15 +132,15 @@ def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logi
 def class_loss_columns(logits, target, weight, losses, weights, saved, status, descriptor):
     n, size, weighted = descriptor[CLASSES], descriptor[EXTENT], descriptor[WEIGHTED]
     smoothing, step = T(float_of(descriptor[SMOOTHING])), descriptor[PITCH]
-    shift = local_array(T, 256)
-    total = local_array(T, 256)
-    far = local_array(T, 256)
+    shift = local_array(T, BLOCK_COLUMNS)
+    total = local_array(T, BLOCK_COLUMNS)
+    far = local_array(T, BLOCK_COLUMNS)
     everything = T(0)
     if SMOOTHED:
         everything = total_weight(weight, n, weighted)
     for image in range(descriptor[BATCH]):
-        for first in range(0, size, 256):
-            width = min(int64(256), size - first)
+        for first in range(0, size, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), size - first)
             place = image * step + first
             a = offset(logits, image * n * step + first)
             columns_shift_and_total(a, shift, total, n, width, step, int64(1))
@@ -179,15 +179,15 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, d
 def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
     n, size, weighted = descriptor[CLASSES], descriptor[EXTENT], descriptor[WEIGHTED]
     smoothing, step = T(float_of(descriptor[SMOOTHING])), descriptor[PITCH]
-    own = local_array(T, 256)
-    scale = local_array(T, 256)
-    share = local_array(T, 256)
-    shift = local_array(T, 256)
+    own = local_array(T, BLOCK_COLUMNS)
+    scale = local_array(T, BLOCK_COLUMNS)
+    share = local_array(T, BLOCK_COLUMNS)
+    shift = local_array(T, BLOCK_COLUMNS)
     spread = smoothing / T(n)
     everything = total_weight(weight, n, weighted)
     for image in range(descriptor[BATCH]):
-        for first in range(0, size, 256):
-            width = min(int64(256), size - first)
+        for first in range(0, size, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), size - first)
             place = image * step + first
             base = image * n * step + first
             kept = offset(saved, 2 * image * step + first)

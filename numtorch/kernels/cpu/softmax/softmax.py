@@ -3,7 +3,7 @@
 A row is shifted by its maximum before it is exponentiated, so that nothing overflows. Two walks of one idea:
 
 - `inner == 1`, the usual case, runs along rows: a vector maximum, then one loop that exponentiates, stores and sums.
-- `inner > 1` runs along `inner`, 256 columns at a time, with the columns' maxima and sums on the stack.
+- `inner > 1` runs along `inner`, BLOCK_COLUMNS at a time, with the columns' maxima and sums on the stack.
 
 Rows of up to 256 elements pass through a buffer on the stack, filled up to whole vectors with what changes neither a maximum nor
 a sum (`padded` in shared/elements.py says why); logarithms of their sums are taken for 16 rows together.
@@ -24,6 +24,7 @@ from ..shared.elements import from_order, order_of, padded, part_offsets, prepar
 T = float32
 load = store = same
 RECOMPUTE = False                # 16-bit outputs would round exp before it is scaled, so it is computed twice
+BLOCK_COLUMNS = 256
 SHORT, TOGETHER = 256, 16       # the longest row that passes through a buffer; rows whose logarithms are taken together
 NARROW = 32                      # columns below which they do not fill vectors
 GRAIN = 16_000                   # elements that make a thread worth waking
@@ -95,7 +96,7 @@ def padded_exp(buffer, n, shift):
 
 def softmax_rows(x, out, descriptor):
     rows, n = descriptor[ROWS], descriptor[LENGTH]
-    buffer = local_array(T, 256)
+    buffer = local_array(T, SHORT)
     if n == 0:
         return
     for row in range(rows):
@@ -137,9 +138,9 @@ def short_rows(x, rows, n, buffer, shift, log_total):
 
 def log_softmax_rows(x, out, descriptor):
     rows, n = descriptor[ROWS], descriptor[LENGTH]
-    buffer = local_array(T, 256)
-    shift = local_array(T, 16)
-    log_total = local_array(T, 16)
+    buffer = local_array(T, SHORT)
+    shift = local_array(T, TOGETHER)
+    log_total = local_array(T, TOGETHER)
     if n == 0:
         return
     if n <= SHORT:
@@ -196,7 +197,7 @@ def exp_of_row(x, buffer, n, shift):
 def log_softmax_grad_rows(grad, out, grad_x, descriptor):
     """grad_x = grad - exp(out) * sum(grad)"""
     rows, n = descriptor[ROWS], descriptor[LENGTH]
-    buffer = local_array(T, 256)
+    buffer = local_array(T, SHORT)
     for row in range(rows):
         g = offset(grad, row * n)
         y = offset(out, row * n)
@@ -214,7 +215,7 @@ def log_softmax_grad_rows(grad, out, grad_x, descriptor):
 
 
 # ---------------------------------------------------------------- columns: inner > 1
-# Blocks of 256 columns keep the two accumulators in L1. A few columns do not fill vectors: then `fold` rows of them are taken as
+# Blocks of BLOCK_COLUMNS keep the two accumulators in L1. A few columns do not fill vectors: then `fold` rows of them are taken as
 # one, and their maxima and sums put together (logsumexp of (262144, 3) takes 27 times as long without).
 def join_maxima(values, fold, width):
     """Every column's maximum over the `fold` rows that lie in one, in the place of each."""
@@ -288,13 +289,13 @@ def softmax_columns(x, out, descriptor):
     """Softmax or its logarithm: `closed` is what becomes of the sum, `result_of` an element's result."""
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     step, outer_step = descriptor[STEP], descriptor[OUTER_STEP]
-    shift = local_array(T, 256)
-    total = local_array(T, 256)
+    shift = local_array(T, BLOCK_COLUMNS)
+    total = local_array(T, BLOCK_COLUMNS)
     if n == 0:
         return
     for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
+        for first in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - first)
             a = offset(x, o * outer_step + first)
             b = offset(out, o * outer_step + first)
             columns_shift_and_total(a, shift, total, n, width, step, descriptor[FOLD])
@@ -311,10 +312,10 @@ def softmax_grad_columns(grad, out, grad_x, descriptor):
     """`term` is what is summed, `slope` an element's gradient."""
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     step, outer_step = descriptor[STEP], descriptor[OUTER_STEP]
-    total = local_array(T, 256)
+    total = local_array(T, BLOCK_COLUMNS)
     for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
+        for first in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - first)
             base = o * outer_step + first
             for j in range(width):
                 total[j] = T(0)
@@ -341,9 +342,9 @@ def finite(shift):
 
 def logsumexp_rows(x, out, descriptor):
     rows, n = descriptor[ROWS], descriptor[LENGTH]
-    buffer = local_array(T, 256)
-    shift = local_array(T, 16)
-    log_total = local_array(T, 16)
+    buffer = local_array(T, SHORT)
+    shift = local_array(T, TOGETHER)
+    log_total = local_array(T, TOGETHER)
     if n <= SHORT:
         for row in range(TOGETHER):
             log_total[row] = T(1)
@@ -362,11 +363,11 @@ def logsumexp_rows(x, out, descriptor):
 def logsumexp_columns(x, out, descriptor):
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     step, outer_step, fold = descriptor[STEP], descriptor[OUTER_STEP], descriptor[FOLD]
-    shift = local_array(T, 256)
-    total = local_array(T, 256)
+    shift = local_array(T, BLOCK_COLUMNS)
+    total = local_array(T, BLOCK_COLUMNS)
     for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
+        for first in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - first)
             columns_shift_and_total(offset(x, o * outer_step + first), shift, total, n, width, step, fold)
             result = offset(out, o * (step // fold) + first)
             for j in range(width // fold):
@@ -376,7 +377,7 @@ def logsumexp_columns(x, out, descriptor):
 def logsumexp_grad_rows(grad, x, out, grad_x, descriptor):
     """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf)."""
     rows, n = descriptor[ROWS], descriptor[LENGTH]
-    buffer = local_array(T, 256)
+    buffer = local_array(T, SHORT)
     for row in range(rows):
         a = offset(x, row * n)
         gx = offset(grad_x, row * n)
@@ -396,11 +397,11 @@ def logsumexp_grad_rows(grad, x, out, grad_x, descriptor):
 def logsumexp_grad_columns(grad, x, out, grad_x, descriptor):
     outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
     step, outer_step, fold = descriptor[STEP], descriptor[OUTER_STEP], descriptor[FOLD]
-    shift = local_array(T, 256)
-    incoming = local_array(T, 256)
+    shift = local_array(T, BLOCK_COLUMNS)
+    incoming = local_array(T, BLOCK_COLUMNS)
     for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
+        for first in range(0, columns, BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), columns - first)
             inner = width // fold
             g = offset(grad, o * (step // fold) + first)
             y = offset(out, o * (step // fold) + first)
