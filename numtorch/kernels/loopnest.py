@@ -44,7 +44,7 @@ def pattern_of(steps, output) -> str:
 
 
 def transposed(extents, steps, output, least) -> tuple | None:
-    """The walk with the dimension along which some operands are contiguous, and the output is not, second to last.
+    """The loop nest with the dimension along which some operands are contiguous, and the output is not, second to last.
 
     Returns:
         The extents, the strides and the pattern, with `t` for those operands; None where some operand steps otherwise along both
@@ -80,7 +80,7 @@ LONGEST_BLOCK = 256              # of elements that may each be on a cache line 
 
 
 def lengthened(extents, steps) -> tuple[list, list]:
-    """The walk with blocks of another dimension innermost, where the innermost one is short: 200,000 rows of 2 elements take 5
+    """The loop nest with blocks of another dimension innermost, where the innermost one is short: 200,000 rows of 2 elements take 5
     times as long to copy one by one. A block's cache lines stay near while all of a short row's elements are at their turn.
 
     The dimension is the one with the smallest steps of those that are long.
@@ -104,7 +104,7 @@ INNER, MIDDLE, OUTER, OUTER_DIMS, HEADER = range(5)
 
 
 def descriptor(extents, strides, operands) -> list:
-    """The pointwise kernels' descriptor of a merged walk."""
+    """The pointwise kernels' descriptor of a merged loop nest."""
     extents, strides = list(extents), list(strides)
     inner, inner_steps = (extents.pop(), strides.pop()) if extents else (1, (0,) * operands)
     middle, middle_steps = (extents.pop(), strides.pop()) if extents else (1, (0,) * operands)
@@ -121,7 +121,7 @@ LEAST_WORK = 165_000             # or computed by each, cost times bytes of an e
 
 
 def split(extents, strides, itemsizes, cost, keep=None) -> tuple[list, list | None]:
-    """Descriptors of the parts of a walk, and the byte offsets each part adds to each address (None for one part).
+    """Descriptors of the parts of a loop nest, and the byte offsets each part adds to each address (None for one part).
 
     Args:
         cost: the work of an element relative to an addition.

@@ -6,18 +6,18 @@ from .check import betas_below_one, not_negative
 from .rule import Rule, RuleOptimizer
 
 
-def _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2):
+def _means(g, exp_avg, exp_avg_sq, one_minus_beta1, beta2, one_minus_beta2):
     """The running means of the gradient and of its square."""
-    return exp_avg + rest1 * (g - exp_avg), beta2 * exp_avg_sq + rest2 * g * g
+    return exp_avg + one_minus_beta1 * (g - exp_avg), beta2 * exp_avg_sq + one_minus_beta2 * g * g
 
 
-def _adam(p, g, exp_avg, exp_avg_sq, lr, root, eps, rest1, beta2, rest2):
-    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+def _adam(p, g, exp_avg, exp_avg_sq, lr, root, eps, one_minus_beta1, beta2, one_minus_beta2):
+    m, v = _means(g, exp_avg, exp_avg_sq, one_minus_beta1, beta2, one_minus_beta2)
     return p - lr * m / (sqrt(v) * root + eps), m, v
 
 
-def _amsgrad(p, g, exp_avg, exp_avg_sq, largest, lr, root, eps, rest1, beta2, rest2):
-    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+def _amsgrad(p, g, exp_avg, exp_avg_sq, largest, lr, root, eps, one_minus_beta1, beta2, one_minus_beta2):
+    m, v = _means(g, exp_avg, exp_avg_sq, one_minus_beta1, beta2, one_minus_beta2)
     top = fmax(largest, v)
     return p - lr * m / (sqrt(top) * root + eps), m, v, top
 
@@ -136,8 +136,8 @@ class AdamW(Adam):
                          differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
 
 
-def _adamax(p, g, exp_avg, exp_inf, lr, eps, rest1, beta2, rest2):
-    m, largest = exp_avg + rest1 * (g - exp_avg), fmax(beta2 * exp_inf, fabs(g) + eps)
+def _adamax(p, g, exp_avg, exp_inf, lr, eps, one_minus_beta1, beta2, one_minus_beta2):
+    m, largest = exp_avg + one_minus_beta1 * (g - exp_avg), fmax(beta2 * exp_inf, fabs(g) + eps)
     return p - lr * m / largest, m, largest
 
 
@@ -185,8 +185,8 @@ class Adamax(_WithMeans):
         return self.number(group["lr"]) / (1.0 - beta1 ** step), group["eps"]
 
 
-def _nadam(p, g, exp_avg, exp_avg_sq, by_gradient, by_mean, root, eps, rest1, beta2, rest2):
-    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+def _nadam(p, g, exp_avg, exp_avg_sq, by_gradient, by_mean, root, eps, one_minus_beta1, beta2, one_minus_beta2):
+    m, v = _means(g, exp_avg, exp_avg_sq, one_minus_beta1, beta2, one_minus_beta2)
     return p - (by_gradient * g + by_mean * m) / (sqrt(v) * root + eps), m, v
 
 
@@ -245,8 +245,8 @@ class NAdam(_WithMeans):
                 (1.0 - beta2 ** step) ** -0.5, group["eps"])
 
 
-def _radam(p, g, exp_avg, exp_avg_sq, scaled, plain, eps, rest1, beta2, rest2):
-    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+def _radam(p, g, exp_avg, exp_avg_sq, scaled, plain, eps, one_minus_beta1, beta2, one_minus_beta2):
+    m, v = _means(g, exp_avg, exp_avg_sq, one_minus_beta1, beta2, one_minus_beta2)
     return p - m * (scaled / (sqrt(v) + eps) + plain), m, v
 
 

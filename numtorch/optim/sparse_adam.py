@@ -10,9 +10,9 @@ from .rule import Rule, RuleOptimizer
 from .states import keep
 
 
-def _lazy_adam(p, g, exp_avg, exp_avg_sq, step_size, rest1, rest2, eps):
-    exp_avg = exp_avg + rest1 * (g - exp_avg)
-    exp_avg_sq = exp_avg_sq + rest2 * (g * g - exp_avg_sq)
+def _lazy_adam(p, g, exp_avg, exp_avg_sq, step_size, one_minus_beta1, one_minus_beta2, eps):
+    exp_avg = exp_avg + one_minus_beta1 * (g - exp_avg)
+    exp_avg_sq = exp_avg_sq + one_minus_beta2 * (g * g - exp_avg_sq)
     return p - step_size * exp_avg / (sqrt(exp_avg_sq) + eps), exp_avg, exp_avg_sq
 
 

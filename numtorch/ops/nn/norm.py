@@ -1,6 +1,6 @@
 """Batch, layer, group, instance and root-mean-square norm: a kernel forward and a kernel backward.
 
-Forward keeps the mean and 1 / deviation of whatever shares them; backward is one walk for all gradients. Gradients of gradients,
+Forward keeps the mean and 1 / deviation of whatever shares them; backward is one pass for all gradients. Gradients of gradients,
 and devices without these kernels, take the formula over other ops in reduce/normformula.py.
 """
 from __future__ import annotations

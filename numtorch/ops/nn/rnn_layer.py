@@ -445,7 +445,7 @@ def _layer_vjp(node, grads, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr
 def _formula_vjp(node, grads, *inputs):
     """Gradients that can be differentiated: those of the formula, run again."""
     plan = node.primitive.plan_at(node.attributes)
-    inputs = [None if t is None else view_as(t, t) for t in inputs]      # the walk back ends at these
+    inputs = [None if t is None else view_as(t, t) for t in inputs]      # backward ends at these
     x, before, cell_before, *weights = inputs
     hidden, last, cell = formula(plan.kind, x, plan.sizes, plan.reverse, before, cell_before, *weights)
     outputs = [o for o in ((hidden, cell) if plan.single else (hidden, last, cell)) if o is not None]

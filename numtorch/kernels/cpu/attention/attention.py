@@ -69,7 +69,7 @@ rows_of, row_of = in_place, own_row                      # how K and V become op
 
 # Where in the workspace what is kept of a block begins, of which the transposed queries are first; in forward, and in backward.
 SCORES, SUMS, ROOM, TILE = range(SPACES + 1, SPACES + 5)
-TURNED_GRAD, QUERY_ROWS, GRAD_ROWS, GRAD_SCORES, SLOPES, GRAD_SUMS = range(SPACES + 1, SPACES + 7)
+TRANSPOSED_GRAD, QUERY_ROWS, GRAD_ROWS, GRAD_SCORES, SLOPES, GRAD_SUMS = range(SPACES + 1, SPACES + 7)
 KEY_SUMS, VALUE_SUMS, SHIFT, GRAD_ROOM, KEPT, GRAD_TILE = range(SPACES + 7, SPACES + 13)
 
 
@@ -211,7 +211,7 @@ def load_queries(q, grad, out, lse, descriptor, batch, head, first, present, wor
     q_rows = at(q, descriptor, Q, batch, head, first)
     grad_rows = at(grad, descriptor, GRAD, batch, head, first)
     transpose_in(q_rows, descriptor[Q + ROW], present, depth, float_scalar(descriptor, SCALE), room, workspace)
-    transpose_in(grad_rows, descriptor[GRAD + ROW], present, width, T(1), room, offset(workspace, descriptor[TURNED_GRAD]))
+    transpose_in(grad_rows, descriptor[GRAD + ROW], present, width, T(1), room, offset(workspace, descriptor[TRANSPOSED_GRAD]))
     copy_rows(q_rows, descriptor[Q + ROW], present, depth, offset(workspace, descriptor[QUERY_ROWS]), whole_panels(depth))
     copy_rows(grad_rows, descriptor[GRAD + ROW], present, width, offset(workspace, descriptor[GRAD_ROWS]), whole_panels(width))
     shift = offset(workspace, descriptor[SHIFT])
@@ -240,7 +240,7 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
     keys = min(seen - start, descriptor[KEY_BLOCK])
     lanes = whole_panels(present)
     transposed = workspace
-    turned_grad = offset(workspace, descriptor[TURNED_GRAD])
+    transposed_grad = offset(workspace, descriptor[TRANSPOSED_GRAD])
     scores = offset(workspace, descriptor[GRAD_SCORES])
     slopes = offset(workspace, descriptor[SLOPES])
     sums = offset(workspace, descriptor[GRAD_SUMS])
@@ -254,7 +254,7 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
         reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
         product(reach, depth, k_rows, k_row, int64(1), offset(transposed, p), int64(ACROSS), offset(scores, p), int64(ACROSS),
                 int64(0))
-        product(reach, width, v_rows, v_row, int64(1), offset(turned_grad, p), int64(ACROSS), offset(slopes, p), int64(ACROSS),
+        product(reach, width, v_rows, v_row, int64(1), offset(transposed_grad, p), int64(ACROSS), offset(slopes, p), int64(ACROSS),
                 int64(0))
         for i in range(reach, keys):                     # what no query of the panel sees has a probability of 0
             for j in range(p, min(lanes, p + NR)):

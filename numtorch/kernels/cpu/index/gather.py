@@ -1,6 +1,6 @@
 """Reading and writing by index: gather, scatter, index_select, embedding, advanced indexing. Masks are in mask.py.
 
-All of them are one walk (traversal.py), in one of four forms, each a kernel of its own, so that a program compiles what it uses.
+All are one traversal (traversal.py), in one of four forms, each a kernel of its own, so that a program compiles what it uses.
 With a single index array and runs of one element, which gather and scatter are, it goes in one pass along the last dim
 (`elements`); where all rows share their indices, as in `x[:, index]`, these become offsets once, for 1024 columns at a time
 (`columns`); whole rows by one list of indices, as of an embedding, are copied one after another (`rows`); all else is `runs`. Where

@@ -98,7 +98,7 @@ def other_starts(starts, first, count, descriptor):
     add_starts(starts, first, count, dims, sizes, offset(sizes, 2 * dims))
 
 
-# ---------------------------------------------------------------- planning the walk
+# ---------------------------------------------------------------- planning the traversal
 def merged(sizes, columns):
     """Dims merged where every array steps through neighbours as through one; at least one. columns: the strides of each array."""
     dims = merge_neighbours(zip(sizes, zip(*columns))) or [(1, (0,) * len(columns))]

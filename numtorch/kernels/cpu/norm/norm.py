@@ -3,7 +3,7 @@
 Forward reads a row three times while it is in L1: for its mean, for the deviations from it (reduce/moments.py says why) and for the
 result. RMS norm is the same with a mean of 0.
 
-Backward is one walk over blocks of 32 rows. With w the weight, h the standardised row and r = 1 / deviation (Ba et al. 2016):
+Backward is one pass over blocks of 32 rows. With w the weight, h the standardised row and r = 1 / deviation (Ba et al. 2016):
 
     grad_x = r * (w * grad - mean(w * grad) - h * mean(w * grad * h))
 

@@ -1,4 +1,4 @@
-"""Dropout: random bits, the mask and the result in one walk.
+"""Dropout: random bits, the mask and the result in one pass.
 
 A chunk of 128 elements takes the 128 words that Philox gives for its number (philox.py), so the mask depends on seed, offset
 and element alone, not on threads. What is dropped becomes a constant (0, or alpha dropout's value), the rest is scaled and shifted.

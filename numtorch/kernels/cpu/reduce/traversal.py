@@ -100,7 +100,7 @@ def _kept(shape, strides, axes, out_strides):
 
 
 def nest(shape, strides, axes, out_strides) -> Nest:
-    """The merged walk of a reduction over `axes`. Order within the reduced dimensions is lost."""
+    """The merged loop nest of a reduction over `axes`. Order within the reduced dimensions is lost."""
     reduced, reduced_steps = merge([shape[i] for i in axes], [[strides[i] for i in axes]])
     inside = sorted([(n, *s) for n, s in zip(reduced, reduced_steps)], key=lambda dim: dim[1] != 0)      # repeats go outermost
     return Nest(_kept(shape, strides, axes, out_strides), inside)

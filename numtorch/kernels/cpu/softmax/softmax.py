@@ -1,6 +1,6 @@
 """Softmax, log-softmax and logsumexp, forward and backward, over the middle axis of contiguous (outer, R, inner) data.
 
-A row is shifted by its maximum before it is exponentiated, so that nothing overflows. Two walks of one idea:
+A row is shifted by its maximum before it is exponentiated, so that nothing overflows. Two traversals of one idea:
 
 - `inner == 1`, the usual case, runs along rows: a vector maximum, then one loop that exponentiates, stores and sums.
 - `inner > 1` runs along `inner`, BLOCK_COLUMNS at a time, with the columns' maxima and sums on the stack.
