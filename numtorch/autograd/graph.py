@@ -24,10 +24,6 @@ if TYPE_CHECKING:                                        # that file puts its na
     from .graphtools import *  # noqa: F403
 
 
-# What PyTorch calls some of what nodes save, and our derivatives.
-_OUR_NAMES = {"self": ("input", "x", "a"), "other": ("y", "b"), "target": ("y",), "result": ("out",)}
-
-
 class Node:
     """A recorded call. Subclasses implement `backward`; several outputs are told apart by `Output` nodes.
 
@@ -85,18 +81,6 @@ class Node:
     def saved_at(self, position):
         """What has the name at a place among these."""
         return self.tensors()[position]
-
-    def __getattr__(self, name):
-        """`_saved_input` and its like: what is saved, under the names that the derivative and PyTorch have for it."""
-        if name.startswith("_saved_"):
-            names, wanted = self.saved_names(), name.removeprefix("_saved_")
-            for each in (wanted, *_OUR_NAMES.get(wanted, ())):
-                if each in names:
-                    return self.saved_at(names.index(each))
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def __dir__(self):
-        return [*super().__dir__(), *[f"_saved_{name}" for name in self.saved_names()]]
 
     @property
     def next_functions(self):
@@ -351,18 +335,19 @@ class Recorded:
 
     Attributes:
         saves: what the derivative calls the tensors that nodes save; those from place `rest` on have one name.
+        count: how many there are, None where that differs.
     """
 
     def __init__(self, name: str):
         self.name = self.key = name
-        self.vjp, self.saves, self.rest = None, (), None
+        self.vjp, self.saves, self.rest, self.count = None, (), None, 0
 
     def derivative(self, vjp):
         """Decorator: the gradients of the inputs by ops, `vjp(node, grad, *saved)`: of what a node saves, then its results."""
         code = vjp.__code__
         variadic = bool(code.co_flags & CO_VARARGS)
         self.vjp, self.saves = vjp, code.co_varnames[2:code.co_argcount + variadic]
-        self.rest = len(self.saves) - 1 if variadic else None
+        self.rest, self.count = (len(self.saves) - 1, None) if variadic else (None, len(self.saves))
         return vjp
 
     def recorded(self, out, inputs, saved=(), attributes=None, *, saves_result=False):
@@ -450,6 +435,8 @@ class GraphNode(Node):
         if self.saved is None:
             raise freed_error()
         tensors, versions, results = self.saved
+        if not tensors:
+            return [rebuild_result(r, self, i) for i, r in enumerate(results)]
         found = []
         for kept, version in zip(tensors, versions):
             if kept is None or (type(kept) is not _Packed and kept.memory.version == version):
@@ -466,7 +453,15 @@ class GraphNode(Node):
 
     def backward(self, grad):
         primitive = self.primitive
-        return primitive.vjp(self, grad, *self.tensors()) if primitive.saves else primitive.vjp(self, grad)
+        count = primitive.count
+        if count == 0:                                   # the first three are what `*` does, in half the time
+            return primitive.vjp(self, grad)
+        saved = self.tensors()
+        if count == 1:
+            return primitive.vjp(self, grad, saved[0])
+        if count == 2:
+            return primitive.vjp(self, grad, saved[0], saved[1])
+        return primitive.vjp(self, grad, *saved)
 
 
 _NOTHING_SAVED = (), (), ()

@@ -21,6 +21,7 @@ ATEN = dict(
     convolution_input_grad="convolution", fold="col2im", squared_error="mse_loss", smooth_absolute_error="smooth_l1_loss",
     huber_error="huber_loss", binary_cross_entropy_terms="binary_cross_entropy", logistic_terms="binary_cross_entropy_with_logits",
     soft_margin_terms="soft_margin_loss")
+OURS = {"self": ("input", "x", "a"), "other": ("y", "b"), "target": ("y",), "result": ("out",)}        # of what nodes save
 FILTERS = dict(linear=("linear", "bilinear", "trilinear"), cubic=("", "bicubic", ""))
 
 
@@ -123,7 +124,22 @@ _BY_ATTRIBUTES = dict(
 
 @functools.cache
 def _named_class(kind, name):
-    return type(name, (kind,), {"__slots__": ()})
+    return type(name, (kind,), {"__slots__": (), "__getattr__": _saved, "__dir__": _attributes})
+
+
+def _saved(node, name):
+    """`_saved_input` and its like: what is saved, under the names that the derivative and PyTorch have for it. As a method of all
+    nodes it would slow each of their attributes down."""
+    if name.startswith("_saved_"):
+        names, wanted = node.saved_names(), name.removeprefix("_saved_")
+        for each in (wanted, *OURS.get(wanted, ())):
+            if each in names:
+                return node.saved_at(names.index(each))
+    raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+
+
+def _attributes(node):
+    return [*object.__dir__(node), *[f"_saved_{name}" for name in node.saved_names()]]
 
 
 def named(node):

@@ -46,8 +46,7 @@ class Recipe:
             if not passed:
                 gradient, computed = f"out{computed}", computed + 1
             gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
-        written = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
-        self.node_class = _named(written, elementwise_name(self.op.name, self.inputs))
+        self.node_class = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
         self.keep = _keeper(inputs, self.saves, self.saves_out)
 
 
@@ -209,12 +208,6 @@ def _node_class(saves, saves_out, computed, gradients):
         gradients: the source of each edge's gradient.
     """
     return type("PointwiseNode", (PointwiseNode,), {"__slots__": (), "backward": _backward(saves, saves_out, computed, gradients)})
-
-
-@functools.cache
-def _named(written, name):
-    """A class of nodes under an op's name, as `type(x.grad_fn).__name__` should give it."""
-    return type(name, (written,), {"__slots__": ()})
 
 
 @functools.cache
