@@ -32,8 +32,7 @@ def take(input, index, *, out=None) -> Tensor:
     """
     check_index("take", index)
     flat = input if layout_of("take", input).ndim == 1 else reshape(input, -1)
-    result = index_values(flat, (0,), (index,), "flattened")
-    return result if out is None else into_exactly("take", out, result, input, index)
+    return into_exactly("take", out, index_values(flat, (0,), (index,), "flattened"), input, index)
 
 
 @method

@@ -181,8 +181,7 @@ def masked_select(input, mask, *, out=None) -> Tensor:
     if input.layout.shape != mask.layout.shape:
         shape = broadcast_shapes(input.layout.shape, mask.layout.shape)
         input, mask = expand(input, shape), contiguous(expand(mask, shape))
-    result = select_true(input, mask)
-    return result if out is None else into_exactly("masked_select", out, result, given, mask)
+    return into_exactly("masked_select", out, select_true(input, mask), given, mask)
 
 
 @_MASKED_SELECT.planned

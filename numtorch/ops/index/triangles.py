@@ -85,8 +85,7 @@ def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
         tensor([[1., 0., 0.],
                 [1., 1., 0.]])
     """
-    result = _lower(input, diagonal)
-    return result if out is None else into_exactly("tril", out, result)
+    return into_exactly("tril", out, _lower(input, diagonal))
 
 
 @method
@@ -104,8 +103,7 @@ def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
         tensor([[0., 1., 1.],
                 [0., 0., 1.]])
     """
-    result = _upper(input, diagonal)
-    return result if out is None else into_exactly("triu", out, result)
+    return into_exactly("triu", out, _upper(input, diagonal))
 
 
 def _in_place(function, upper):
