@@ -441,7 +441,7 @@ def vander(x, *, N=None) -> Tensor:
         raise RuntimeError("Expected a non-scalar tensor, but got 0 dimensions (linalg.vander)")
     if not x.layout.dtype.category:
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
-    count = x.layout.shape[-1] if N is None else N
+    count = x.layout.shape[-1] if N is None else integer("linalg_vander", "N", N)
     x = x if x.layout.ndim else x.reshape(1)
     if N is not None and N <= 1:
         raise RuntimeError(f"N must be greater than 1 (linalg.vander: got {N})")
