@@ -741,8 +741,11 @@ def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Ten
     """The regularised upper incomplete gamma function Q(input, other), elementwise."""
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts, as a view."""
-def index_add(self: Tensor, dim: _Dims, index: Tensor, source: _Any, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+@_overload
+def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _Scalar=..., out: Tensor | None=...) -> Tensor:
     """A copy of the tensor after `index_add_`, whose arguments it takes."""
+@_overload
+def index_add(input: Tensor, *, axis: _int, index: Tensor, source: Tensor, alpha: _Scalar=..., out: Tensor | None=...) -> Tensor: ...
 def index_copy(self: Tensor, dim: _Dims, index: Tensor, source: _Any, *, out: Tensor | None = None) -> Tensor:
     """A copy of the tensor after `index_copy_`, whose arguments it takes."""
 def index_fill(self: Tensor, dim: _Dims, index: Tensor, value: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -1244,8 +1247,11 @@ def scalar_tensor(s: _Any, *, dtype: _dtype | None = None, layout: _Any = None, 
     """A 0-dim tensor holding a number."""
 def scatter(self: Tensor, dim: _Dims, index: Tensor, src: _Operand | None = None, value: _Operand | None = None, *, reduce: _bool | _str | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of the tensor after `scatter_`, whose arguments it takes."""
-def scatter_add(self: Tensor, dim: _Dims, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+@_overload
+def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None=...) -> Tensor:
     """A copy of the tensor after `scatter_add_`, whose arguments it takes."""
+@_overload
+def scatter_add(input: Tensor, *, axis: _int, index: Tensor, src: Tensor, out: Tensor | None=...) -> Tensor: ...
 def scatter_reduce(input: Tensor, dim: _Dims, index: Tensor, src: Tensor, reduce: _bool | _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """A copy of the tensor, with `src` combined into the places along a dimension that `index` names."""
 def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:

@@ -614,10 +614,16 @@ class Attached:
         """The imaginary parts, as a view."""
     @imag.setter
     def imag(self, value: Tensor) -> None: ...
-    def index_add(self, dim: _Dims, index: Tensor, source: _Any, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    @_overload
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _Scalar=..., out: Tensor | None=...) -> Tensor:
         """A copy of the tensor after `index_add_`, whose arguments it takes."""
-    def index_add_(self, dim: _Dims, index: Tensor, source: _Any, *, alpha: _Operand = 1) -> Tensor:
+    @_overload
+    def index_add(self, *, axis: _int, index: Tensor, source: Tensor, alpha: _Scalar=..., out: Tensor | None=...) -> Tensor: ...
+    @_overload
+    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _Scalar=...) -> Tensor:
         """Add `alpha` times the slices of `source` at the places in a dimension that `index` names, and return this tensor."""
+    @_overload
+    def index_add_(self, *, axis: _int, index: Tensor, source: Tensor, alpha: _Scalar=...) -> Tensor: ...
     def index_copy(self, dim: _Dims, index: Tensor, source: _Any, *, out: Tensor | None = None) -> Tensor:
         """A copy of the tensor after `index_copy_`, whose arguments it takes."""
     def index_copy_(self, dim: _Dims, index: Tensor, source: _Any) -> Tensor:
@@ -1131,10 +1137,16 @@ class Attached:
         """A copy of the tensor after `scatter_`, whose arguments it takes."""
     def scatter_(self, dim: _Dims, index: Tensor, src: _Operand | None = None, value: _Operand | None = None, *, reduce: _bool | _str | None = None) -> Tensor:
         """Write to the places along a dimension that `index` names, `self[index[i][j]][j] = src[i][j]` for dim 0; returns this tensor."""
-    def scatter_add(self, dim: _Dims, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    @_overload
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None=...) -> Tensor:
         """A copy of the tensor after `scatter_add_`, whose arguments it takes."""
-    def scatter_add_(self, dim: _Dims, index: Tensor, src: Tensor) -> Tensor:
+    @_overload
+    def scatter_add(self, *, axis: _int, index: Tensor, src: Tensor, out: Tensor | None=...) -> Tensor: ...
+    @_overload
+    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """Add at the places along a dimension that `index` names, `self[index[i][j]][j] += src[i][j]` for dim 0; returns this tensor."""
+    @_overload
+    def scatter_add_(self, *, axis: _int, index: Tensor, src: Tensor) -> Tensor: ...
     def scatter_reduce(self, dim: _Dims, index: Tensor, src: Tensor, reduce: _bool | _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
         """A copy of the tensor, with `src` combined into the places along a dimension that `index` names."""
     def scatter_reduce_(self, dim: _Dims, index: Tensor, src: Tensor, reduce: _bool | _str, *, include_self: _bool = True) -> Tensor:

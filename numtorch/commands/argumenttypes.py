@@ -64,6 +64,10 @@ _ONE_OR_MORE = ["(tensor: Tensor, /) -> Tensor", "(*tensors: TensorOrTensors) ->
 OVERLOADS = {"max": _OF_TWO, "min": _OF_TWO, "median": _ALONG, "nanmedian": _ALONG,
              "gather": _of_a_dimension("index: Tensor", ", sparse_grad: bool = ..., out: Tensor | None = ..."),
              "index_select": _of_a_dimension("index: Tensor", ", out: Tensor | None = ..."),
+             "scatter_add": _of_a_dimension("index: Tensor, src: Tensor", ", out: Tensor | None = ..."),
+             "scatter_add_": _of_a_dimension("index: Tensor, src: Tensor"),
+             "index_add": _of_a_dimension("index: Tensor, source: Tensor", ", alpha: Scalar = ..., out: Tensor | None = ..."),
+             "index_add_": _of_a_dimension("index: Tensor, source: Tensor", ", alpha: Scalar = ..."),
              "select": _of_a_dimension("index: int | Tensor"), "narrow": _of_a_dimension("start: int | Tensor, length: int"),
              **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), _ONE_OR_MORE)}
 

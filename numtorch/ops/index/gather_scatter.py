@@ -244,12 +244,12 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None) -> Tensor:
 
 
 @method
-@numpy_keywords
-def scatter_add_(self, dim, index, src) -> Tensor:
+def scatter_add_(self, dim=None, index=None, src=None, *, axis=None) -> Tensor:
     """Add at the places along a dimension that `index` names, `self[index[i][j]][j] += src[i][j]` for dim 0; returns this tensor.
 
     Args:
         dim, index, src: as for `scatter_`; at equal places all are added.
+        axis: NumPy's name for `dim`.
 
     Raises:
         RuntimeError: the shapes or dtypes do not fit, or an index is negative or out of bounds.
@@ -260,7 +260,7 @@ def scatter_add_(self, dim, index, src) -> Tensor:
         >>> x.scatter_add_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]))
         tensor([ 1.,  2., 18.])
     """
-    return scatter_into(_SCATTER_ADD, self, dim, index, src, "add")
+    return scatter_into(_SCATTER_ADD, self, required_dim("scatter_add_", axis) if dim is None else dim, index, src, "add")
 
 
 scatter = out_of_place(scatter_, "scatter")

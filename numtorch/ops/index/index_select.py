@@ -408,13 +408,13 @@ def index_copy_(self, dim, index, source) -> Tensor:
 
 
 @method
-@numpy_keywords
-def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
+def index_add_(self, dim=None, index=None, source=None, *, alpha=1, axis=None) -> Tensor:
     """Add `alpha` times the slices of `source` at the places in a dimension that `index` names, and return this tensor.
 
     Args:
         dim, index, source: as for `index_copy_`; at equal indices all are added.
         alpha: a number.
+        axis: NumPy's name for `dim`.
 
     Raises:
         IndexError: an index out of bounds (RuntimeError in more than one dimension), or shapes that do not fit.
@@ -426,6 +426,7 @@ def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
         tensor([ 9.,  2., 10.])
     """
     source = source if alpha == 1 else arithmetic.mul(source, number_like("index_add_", alpha, self.layout))
+    dim = required_dim("index_add_", axis) if dim is None else dim
     return _index_write("index_add", self, dim, index, source, "add", "index_add" if self.layout.ndim < 2 else "additions")
 
 
