@@ -11,6 +11,7 @@ from ..ops.linalg.matmul import matmul
 from ..ops.loss.ctc import ctc_loss
 from ..ops.loss.margin_losses import multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
 from ..ops.nn.attention import scaled_dot_product_attention
+from ..ops.nn.batch_norm import batch_norm, instance_norm
 from ..ops.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
 from ..ops.nn.embedding import embedding_bag, one_hot
 from ..ops.nn.embedding import lookup as embedding
@@ -18,7 +19,7 @@ from ..ops.nn.linear import linear
 from ..ops.nn.multihead import _in_projection as _in_projection
 from ..ops.nn.multihead import _in_projection_packed as _in_projection_packed
 from ..ops.nn.multihead import multi_head_attention_forward
-from ..ops.nn.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ..ops.nn.norm import group_norm, layer_norm, rms_norm
 from ..ops.nn.response_norm import local_response_norm
 from ..ops.nn.unit_norm import normalize
 from ..ops.pointwise.activation import logsigmoid, sigmoid

@@ -212,7 +212,7 @@ def test_halves_with_float32_weights():
         assert out.dtype is torch.bfloat16 and torch.equal(out, wanted.to(torch.bfloat16))
 
 
-EMPTY = torch.zeros(0, 4)
+EMPTY, WANTED = torch.zeros(0, 4), torch.ones(4, requires_grad=True)
 ERRORS = [
     (lambda: F.layer_norm(torch.ones(3, 4), (5,)), RuntimeError, r"Given normalized_shape=\[5\], expected input with shape \[\*, 5\]"),
     (lambda: F.layer_norm(torch.ones(3, 4), ()), RuntimeError, "at least 1-dimensional"),
@@ -228,6 +228,10 @@ ERRORS = [
     (lambda: F.batch_norm(torch.ones(1, 4), None, None, training=True), ValueError, "more than 1 value per channel"),
     (lambda: F.batch_norm(torch.ones(2, 4), None, None), RuntimeError, "running_mean and running_var"),
     (lambda: F.batch_norm(torch.ones(2, 4), torch.ones(3), torch.ones(4)), RuntimeError, "running_mean should contain 4 elements not 3"),
+    *[(lambda norm=norm, mean=mean, var=var, own=own: norm(torch.ones(2, 4, 3), mean, var, None, None, own), RuntimeError,
+       "not differentiable with respect to argument 'running_")
+      for norm in (F.batch_norm, F.instance_norm) for own in (True, False)
+      for mean, var in ((WANTED, torch.ones(4)), (torch.ones(4), WANTED))],
 ]
 
 

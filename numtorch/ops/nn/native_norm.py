@@ -12,7 +12,8 @@ from ..pointwise.elementary import rsqrt
 from ..pointwise.functions import add
 from ..reduce.reductions import var_mean
 from ..shape.views import reshape
-from .norm import batch_norm, group_norm, layer_norm
+from .batch_norm import batch_norm
+from .norm import group_norm, layer_norm
 
 
 def _statistics(input, dims, keepdim, eps):

@@ -1,4 +1,4 @@
-"""Batch, layer, group, instance and root-mean-square norm: a kernel forward and a kernel backward.
+"""Layer, group and root-mean-square norm: a kernel forward and a kernel backward, as batch_norm.py has them for channels.
 
 Forward keeps the mean and 1 / deviation of whatever shares them; backward is one pass for all gradients. Gradients of gradients,
 and devices without these kernels, take the formula over other ops in reduce/normformula.py.
@@ -10,32 +10,22 @@ from dataclasses import dataclass
 from functools import partial
 
 from ...autograd.graph import GraphNode, recording
-from ...autograd.modes import no_grad
-from ...autograd.writes import mark_written
 from ...dtypes import dtype as named
 from ...dtypes import float64
 from ...layout import Layout, as_shape, format_of, formatted
 from ...tensor import Tensor, empty
-from ..core.arguments import check_several, check_truths, integer, real
+from ..core.arguments import check_several, integer, real
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of
 from ..memory.copies import contiguous, in_format, to_dtype
 from ..reduce.normformula import Form, composed, composed_gradients
-from ..reduce.reductions import mean, var
-from ..shape.views import reshape
 
 LAYER_NORM = Primitive("layer_norm", samples="T[2, 3], T[3], T[3]; (3,), 1e-5")
 RMS_NORM = Primitive("rms_norm", samples="T[2, 3], T[3], None; (3,), 1e-5")
 GROUP_NORM = Primitive("group_norm", samples="T[2, 4, 3], T[4], T[4]; 2, 1e-5")
-INSTANCE_NORM = Primitive("instance_norm", samples="T[2, 2, 4], T[2], T[2]; 2, 1e-5")
-BATCH_NORM = Primitive("batch_norm",
-                       samples=("T[4, 2], T[2], T[2], None, None; True, 0.1, 1e-5",
-                                "T[4, 2], None, None, T[2], T[2]; False, 0.1, 1e-5"))
 NORM_GRAD = Primitive("norm_grad", "The gradients of a norm of rows or groups.", samples=(
-    "T[2, 3], T[2, 3], None, T.compute[2, 2]; _kept(LAYER_NORM, T[2, 3], (3,), 1e-5), True, False, False"))
-BATCH_NORM_GRAD = Primitive("batch_norm_grad", "The gradients of a norm of channels.", samples=(
-    "T[4, 2], T[4, 2], None, T.compute[2, 2]; _kept(BATCH_NORM, T[4, 2], None, None, True, 0.1, 1e-5), (True, True, True)"))
+    "T[2, 3], T[2, 3], None, T.compute[2, 2]; kept_of(LAYER_NORM, T[2, 3], (3,), 1e-5), True, False, False"))
 
 float32 = named.by_name["float32"]
 
@@ -58,7 +48,7 @@ class Kept:
     planner: tuple
 
 
-class _Plan:
+class NormPlan:
     """A norm's kernels for one combination of layouts.
 
     Attributes:
@@ -95,17 +85,17 @@ class _Plan:
         return plain and self.out.numel > 0 and has_kernels(self.out.device, "norm.norm")
 
 
-def _dense(tensor, order="contiguous_format"):
+def dense_of(tensor, order="contiguous_format"):
     if tensor is None or (order == "contiguous_format" and tensor.layout.contiguous):
         return tensor
     return contiguous(tensor.detach(), order)
 
 
-def _address(tensor):
+def address_or_0(tensor):
     return 0 if tensor is None else tensor.address
 
 
-def _norm(primitive, plan):
+def norm_of(primitive, plan):
     """The call of a norm without running statistics, of what shares a mean: an extent for each dimension, or a number of groups."""
     primitive.planned(partial(plan, primitive))
 
@@ -117,7 +107,7 @@ def _norm(primitive, plan):
                 wide = primitive.function(to_dtype(input, float32), weight, bias, shared, eps)
                 return to_dtype(wide, input.layout.dtype)
             return composed(plan.form, input, weight, bias)
-        x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
+        x, w, b = (input, weight, bias) if plan.plain else (dense_of(input), dense_of(weight), dense_of(bias))
         out, stats = empty(plan.out), empty(plan.stats)
         forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address,
                      forward.descriptor)
@@ -129,13 +119,13 @@ def _norm(primitive, plan):
     return norm
 
 
-def _kept(primitive, input, *others):
+def kept_of(primitive, input, *others):
     """What nodes know of a call without weight and bias: for samples of its gradient."""
     return primitive.plan(input.layout, None, None, *others).keep()
 
 
-@derivative_of(LAYER_NORM, RMS_NORM, GROUP_NORM, INSTANCE_NORM)
-def _vjp(node, grad, input, weight, stats):
+@derivative_of(LAYER_NORM, RMS_NORM, GROUP_NORM)
+def norm_vjp(node, grad, input, weight, stats):
     kept = node.attributes
     if recording(input, weight, grad):
         return composed_gradients(node, kept.form, grad, input, weight, kept.vector)
@@ -159,17 +149,18 @@ def _plan_gradients(grad, input, weight, stats, kept, by_input, by_weight, by_bi
 def _gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, stats: Tensor, kept, wants_input, wants_weight,
                wants_bias):
     prepared, merge, workspace, like_input, like_vector = plan
-    x, w, g = _dense(input), _dense(weight), _dense(grad)
+    x, w, g = dense_of(input), dense_of(weight), dense_of(grad)
     by_input = empty(like_input) if wants_input else None
     sums = None if workspace is None else empty(workspace)
-    prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.descriptor)
+    optional = [address_or_0(t) for t in (w, by_input, sums)]
+    prepared.call(g.address, x.address, stats.address, *optional, prepared.descriptor)
     if wants_input:
         by_input = in_format(by_input, kept.format)
     if merge is None:
         return by_input, None, None
     by_weight = empty(like_vector) if wants_weight else None
     by_bias = empty(like_vector) if wants_bias else None
-    merge.call(sums.address, _address(by_weight), _address(by_bias), merge.descriptor)
+    merge.call(sums.address, address_or_0(by_weight), address_or_0(by_bias), merge.descriptor)
     return by_input, by_weight, by_bias
 
 
@@ -202,7 +193,7 @@ def _row_plan(primitive, layout, weight, bias, shape, eps):
                            f"but got input of size{list(layout.shape)}")
     n = math.prod(shape)
     rows = math.prod(layout.shape[:layout.ndim - len(shape)])
-    plan = _Plan(name, Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
+    plan = NormPlan(name, Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
     if plan.fused:
         module, dtype = kernels(layout.device, "norm.norm"), layout.dtype.kernel
         plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, bias is not None, centred)
@@ -210,7 +201,7 @@ def _row_plan(primitive, layout, weight, bias, shape, eps):
     return plan
 
 
-_layer_norm, _rms_norm = _norm(LAYER_NORM, _row_plan), _norm(RMS_NORM, _row_plan)
+_layer_norm, _rms_norm = norm_of(LAYER_NORM, _row_plan), norm_of(RMS_NORM, _row_plan)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -268,7 +259,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- groups of channels
-def _group_plan(primitive, layout, weight, bias, groups, eps):
+def group_plan(primitive, layout, weight, bias, groups, eps):
     name, vectors, shape = primitive.name, (weight, bias), layout.shape
     if primitive is GROUP_NORM and len(shape) > 1 and groups > 0 and shape[0] * shape[1] // groups * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size "
@@ -288,7 +279,7 @@ def _group_plan(primitive, layout, weight, bias, groups, eps):
                                f"of shape {list(vector.shape)} and input of shape {list(shape)}")
     size, own = math.prod(shape[2:]), channels // groups
     form = Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
-    plan = _Plan(name, form, layout, vectors, batch * groups, (channels,))
+    plan = NormPlan(name, form, layout, vectors, batch * groups, (channels,))
     if primitive is GROUP_NORM:
         plan.format = format_of(layout)
     if plan.fused:
@@ -298,7 +289,7 @@ def _group_plan(primitive, layout, weight, bias, groups, eps):
     return plan
 
 
-_group_norm, _instance_norm = _norm(GROUP_NORM, _group_plan), _norm(INSTANCE_NORM, _group_plan)
+_group_norm = norm_of(GROUP_NORM, group_plan)
 
 
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -325,188 +316,3 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     if type(num_groups) is not int:
         num_groups = integer("group_norm", "num_groups", num_groups)
     return _group_norm(input, weight, bias, num_groups, eps)
-
-
-def _blend(running, value, share):
-    layout_of("instance_norm", running, "running_mean", 2)
-    running.copy_(running * (1 - share) + value.reshape(running.layout.shape) * share)
-
-
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each example (Ulyanov et al. 2016).
-
-    Args:
-        input: (N, C, *), of floating point.
-        running_mean, running_var: statistics over time, (C) or None; moved by `momentum` towards the batch's, or used when not
-            `use_input_stats`.
-        weight, bias: (C) or None.
-        use_input_stats: take the statistics of the input.
-        momentum: the share of this batch in the running statistics.
-        eps: added to the variance.
-
-    Returns:
-        The input's shape and dtype.
-
-    Raises:
-        ValueError: a single element for each channel.
-        RuntimeError: neither statistics of the input nor others.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.functional.instance_norm(torch.tensor([[[0., 2.], [3., 1.]]]))
-        tensor([[[-1.0000,  1.0000],
-                 [ 1.0000, -1.0000]]])
-    """
-    check_truths("instance_norm", use_input_stats=use_input_stats)
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    shape = layout_of("instance_norm", input).shape
-    if math.prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    if running_mean is not None:
-        dims = tuple(range(2, len(shape)))
-        with no_grad():
-            _blend(running_mean, mean(mean(input.detach(), dims), 0), momentum)
-            _blend(running_var, mean(var(input.detach(), dims), 0), momentum)
-    return _instance_norm(input, weight, bias, shape[1] if len(shape) > 1 else 1, eps)
-
-
-# ---------------------------------------------------------------- batch norm
-@BATCH_NORM.planned
-def _batch_plan(layout, weight, bias, running_mean, running_var, training, momentum, eps):
-    vectors = weight, bias, running_mean, running_var
-    real("batch_norm", "eps", eps)
-    shape = layout.shape
-    if len(shape) < 2 and shape != (0,):                 # nothing at all is also nothing of no channels
-        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {list(shape)}")
-    channels = shape[1] if len(shape) > 1 else 0
-    for name, vector in zip(("weight", "bias", "running_mean", "running_var"), vectors):
-        if vector is not None and vector.numel != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {vector.numel}")
-    running = running_mean is not None and running_var is not None
-    if training and (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if eps < 0 or (training and eps == 0):
-        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
-    if not training and not running:
-        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-    count = layout.numel // max(channels, 1)
-    if training and count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
-    batch, size = shape[0], math.prod(shape[2:])
-    form = Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps)
-    plan = _Plan("batch_norm", form, layout, vectors, channels, (channels,), format_of(layout) or "contiguous_format")
-    if plan.order != "contiguous_format":
-        batch, size = batch * size, 1                    # every place is an example
-    plan.batch = training
-    if plan.fused:
-        module, sizes = kernels(layout.device, "norm.channel_norm"), (layout.dtype.kernel, batch, channels, size)
-        plan.forward = module.plan_batch_norm(*sizes, eps, momentum, training, plan.weighted, bias is not None, running)
-        plan.planner = "norm.channel_norm", "plan_batch_norm_grad", *sizes, training, plan.weighted
-    return plan
-
-
-def _note_moved(dense, running):
-    """A kernel has moved running statistics, or a dense copy of them."""
-    if dense is running or dense.memory is running.memory:
-        mark_written(running.memory, "batch_norm")
-    else:
-        running.copy_(dense)
-
-
-@BATCH_NORM.run
-def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                running_var: Tensor | None, training: bool, momentum: float, eps: float):
-    if plan.forward is None:
-        if plan.widened:
-            wide = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)
-            return to_dtype(wide, input.layout.dtype)
-        return _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, momentum)
-    if plan.plain:
-        x, w, b, m, v = input, weight, bias, running_mean, running_var
-    else:
-        x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
-    out, stats = empty(plan.out), empty(plan.stats)
-    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address,
-                      plan.forward.descriptor)
-    if training and running_mean is not None and running_var is not None:
-        _note_moved(m, running_mean)
-        _note_moved(v, running_var)
-    if recording(input, weight, bias):
-        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
-        running = (running_mean, running_var) if not training else (None, None)
-        out.node = GraphNode(BATCH_NORM, edges, (input, weight, stats, *running), plan.kept or plan.keep())
-    return out
-
-
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
-               eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over all else (Ioffe and Szegedy 2015).
-
-    Args:
-        input: (N, C, *), of floating point.
-        running_mean, running_var: statistics over time, (C) or None; used when not `training`, updated in place when it is (the
-            variance by the unbiased one).
-        weight, bias: (C) or None.
-        training: take the statistics of this batch.
-        momentum: the share of this batch in the running statistics.
-        eps: added to the variance.
-
-    Returns:
-        The input's shape and dtype.
-
-    Raises:
-        ValueError: a channel of a single value in training; one of the two statistics without the other; an `eps` below 0, or of 0
-            in training.
-        RuntimeError: vectors of another length than C, or no statistics when not training.
-
-    Example:
-        >>> import numtorch as torch
-        >>> x = torch.tensor([[0., 1.], [2., 5.]])
-        >>> torch.nn.functional.batch_norm(x, None, None, training=True)
-        tensor([[-1.0000, -1.0000],
-                [ 1.0000,  1.0000]])
-        >>> torch.nn.functional.batch_norm(x, torch.zeros(2), torch.ones(2), eps=0.0)
-        tensor([[0., 1.],
-                [2., 5.]])
-    """
-    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-
-
-def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, share):
-    if not training:
-        return composed(plan.form, input, weight, bias, (running_mean, running_var))
-    if running_mean is not None and running_var is not None and input.layout.numel:     # of nothing there are no statistics
-        count = input.layout.numel // max(plan.form.view[1], 1)
-        with no_grad():
-            data = reshape(input, plan.form.view)
-            _blend(running_mean, mean(data, (0, 2)), share)
-            _blend(running_var, var(data, (0, 2), correction=1 if count > 1 else 0), share)
-    return composed(plan.form, input, weight, bias)
-
-
-@BATCH_NORM.derivative
-def _batch_vjp(node, grad, input, weight, stats, running_mean, running_var):
-    kept = node.attributes
-    if recording(input, weight, grad):
-        running = None if kept.batch else (running_mean, running_var)
-        return composed_gradients(node, kept.form, grad, input, weight, kept.vector, running)
-    return _batch_gradients(grad, input, weight, stats, kept, (node.needs(0), node.needs(1), node.needs(2)))
-
-
-@BATCH_NORM_GRAD.planned
-def _plan_batch_gradients(grad, input, weight, stats, kept, wanted):
-    family, name, *arguments = kept.planner
-    vector = Layout.of(input.dtype, kept.vector, None, input.device)
-    layouts = [layout if want else None for layout, want in zip((formatted(input, kept.order), vector, vector), wanted)]
-    return getattr(kernels(input.device, family), name)(*arguments, *wanted), layouts
-
-
-@BATCH_NORM_GRAD.run
-def _batch_gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, stats: Tensor, kept, wanted):
-    prepared, layouts = plan
-    x, w, g = _dense(input, kept.order), _dense(weight), _dense(grad, kept.order)
-    grads = [None if layout is None else empty(layout) for layout in layouts]
-    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in grads], prepared.descriptor)
-    return grads
