@@ -37,7 +37,6 @@ def _check_statistics(running_mean, running_var):
 
 
 def _blend(running, value, share):
-    layout_of("instance_norm", running, "running_mean", 2)
     running.copy_(running * (1 - share) + value.reshape(running.layout.shape) * share)
 
 
@@ -221,6 +220,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None:
+        layout_of("instance_norm", running_mean, "running_mean", 2), layout_of("instance_norm", running_var, "running_var", 3)
         _check_statistics(running_mean, running_var)
         dims = tuple(range(2, len(shape)))
         with no_grad():
