@@ -184,7 +184,7 @@ _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "future
 
 # What is in files that are loaded late: the file, and the names of it that are found here.
 _LATE = {name: place for place, names in {
-    "controlflow": "cond",
+    "jit.scripting.branches": "cond",
     "devices": "get_device_module",
     "aten.functions": """affine_grid_generator alpha_dropout_ convolution ctc_loss dropout_ feature_alpha_dropout_
         feature_dropout_ max_pool1d_with_indices native_channel_shuffle native_dropout""",

@@ -18,7 +18,7 @@ formulas     users' elementwise ops, which scripts call
 forking      `jit.fork` and `jit.wait`: calls whose results are asked for later
 texts        `jit.CompilationUnit`: functions of a text
 scripts      `jit.script` and its decorators, and classes of modules that are scripts from the start
-branches     both branches of `torch.cond` as a script, which a trace calls
+branches     `torch.cond`; in a trace both branches are a script, which the graph calls
 loading      scripts from what a file holds
 
 A script is text in the end: `code` shows it, files hold it. Text from a file takes the same way as a user's function but for
