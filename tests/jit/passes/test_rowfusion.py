@@ -70,16 +70,16 @@ PROGRAMS = {masked_softmax: ["fused"], layer_norm: ["fused"], with_conditions: [
             kept_behind_a_result: ["fused"], slopes: None, without_the_dimension: None, extremes_and_norms: ["fused", "fused"]}
 
 
-def inputs(n, dtype=torch.float32):
+def inputs(n, dtype=torch.float32, leading=3):
     torch.manual_seed(n)
-    return [torch.randn(*shape, dtype=dtype) for shape in ((3, 5, n), (3, 5, n), (n,), (5, 1))]
+    return [torch.randn(*shape, dtype=dtype) for shape in ((leading, 5, n), (leading, 5, n), (n,), (5, 1))]
 
 
-@pytest.mark.parametrize("n", [64, 77, 2500, 4096])
+@pytest.mark.parametrize("leading, n", [(3, 64), (3, 77), (1, 77), (3, 1200), (3, 2500), (3, 4096)])      # few rows and long ones
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-def test_rows_are_walked_once_and_give_the_same(program, n):
-    x, y, weight, column = inputs(n)
-    column = column.expand(3, 5, 1).contiguous()
+def test_rows_are_walked_once_and_give_the_same(program, leading, n):
+    x, y, weight, column = inputs(n, leading=leading)
+    column = column.expand(leading, 5, 1).contiguous()
     graph = traced(program, x, y, weight, column)
     fewer, did = optimized(graph)
     assert did["rows"] and (PROGRAMS[program] is None or sorted(ops(fewer)) == PROGRAMS[program])
