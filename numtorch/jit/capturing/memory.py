@@ -8,7 +8,7 @@ from typing import Any
 
 from ...devices import cpu
 from ...finalisers import LAST
-from ...storage import ALIGNMENT, Storage, _allocation, _new_block, _unversioned, mode
+from ...storage import ALIGNMENT, Storage, _allocation, _LargeStorage, _new_block, _unversioned, mode
 from .contents import put_bytes
 
 _EVER = 1 << 60
@@ -97,19 +97,21 @@ class Memory:
         if device is not cpu and self.on_device is None:
             self.elsewhere = True
             return like
-        if device is not cpu and isinstance(like, CapturedStorage) and like.home is self:
-            return like                                  # memory without a ring is asked for twice
+        if isinstance(like, CapturedStorage) and like.home is self:          # memory without a ring is asked for twice
+            return like
         size = max(-(-like.nbytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
         room = size if device is cpu else max(like.nbytes, 1)        # the simulator knows where what was asked for ends
         waiting = self.free.get((room, device))
         if waiting:
             owner, address = waiting.pop()
         else:
-            if device is cpu:
-                owner, address = _new_block(size)
-            else:
-                owner, address = like.owner, like.address
+            owner, address = like.owner, like.address
+            if device is not cpu:
                 self.on_device.held.pop(address, None)
+            elif isinstance(like, _LargeStorage) and not like.pooled:
+                owner = like                             # nobody else's, and of pages that are there already
+            else:
+                owner, address = _new_block(size)
             self.blocks.append((address, size, owner, device))
         storage = (InferenceStorage if mode.inference else CapturedStorage)(address, like.nbytes, owner, device)
         storage.home, storage.size, storage.life = self, room, Life(address, size, len(self.items), device)

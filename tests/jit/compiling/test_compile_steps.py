@@ -390,7 +390,8 @@ def test_a_program_has_little_more_memory_than_what_lives_at_one_time():
     for _ in range(5):
         assert same(function(x), chain(x))
     found = torch.compile.explain(function)(x)
-    assert found.bytes <= 2.3 * 512 * 512 * 4 < found.captured
+    eager = sum(2 * 512 * width * 4 for width in (64, 256, 128, 512)) + 4 * 512      # of each width twice, and the sums
+    assert found.bytes <= 2.3 * 512 * 512 * 4 < found.captured <= eager
     assert f"{found.bytes} bytes of its own, packed of {found.captured}" in str(found)
     for _ in range(3):
         x = torch.randn(512, 4)

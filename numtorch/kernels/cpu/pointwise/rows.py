@@ -133,7 +133,7 @@ class _Share(NamedTuple):
 
 def _loop(*shares):
     """A loop along a row. What is behind its last whole vector is one under a mask: LLVM would take its elements one by one."""
-    folds = [(kind, name if where == "row" else name + "_next") for _, where, _, targets in shares for kind, name in _folds(targets)]
+    folds = [(kind, name if share.where == "row" else name + "_next") for share in shares for kind, name in _folds(share.targets)]
     sums = [name for kind, name in folds if kind not in _EXTREMES]
     begin, end = ("first", f"first + min(int64({PIECE}), n - first)") if sums else ("int64(0)", "n")
     element = [line for share in shares for line in _element(*share)]
@@ -173,8 +173,8 @@ def _indented(steps, lines):
 
 
 def _is_ahead(passes, streams, rows):
-    """Whether the first pass goes a row ahead, in the loop of the second one: what it waits for from further caches then comes while
-    that computes, which takes 0.75 to 0.95 of the time. In the last row it reads that again, in vain.
+    """Whether the first pass goes a row ahead, in the loop of the second one: what it waits for from further caches then comes
+    while that computes, which takes 0.75 to 0.95 of the time. In the last row it reads that again, in vain.
 
     Args:
         passes: as `_source` has them.
