@@ -193,12 +193,9 @@ for _ in range(10):
 report(peak_bytes())
 """.replace("NETWORKS", repr(NETWORKS))
 
-# How many eager steps the capturing call of a step takes, and how many kernels are compiled in it and in those that replay.
-CAPTURE = """
-import runpy
+_STEP = """
+import runpy, time
 import {module} as torch
-from {module}.kernels.progress import statistics
-import time
 networks = runpy.run_path(NETWORKS)
 model = {model}
 optimizer = torch.optim.AdamW(model.parameters())
@@ -213,15 +210,27 @@ def seconds(call):
     start = time.perf_counter()
     call(x, y)
     return time.perf_counter() - start
-eager = min([seconds(step) for _ in range(12)][2:])
-compiled, capturing = statistics.compiled, []
-for _ in range(5):
+def capture():
     call = torch.compile(step, mode="replay")
     call(x, y)
-    capturing.append(seconds(call))
+    capturing = seconds(call)
     for _ in range(3):
         call(x, y)
-report(min(capturing) / eager, statistics.compiled - compiled)
+    return capturing
+eager = min([seconds(step) for _ in range(12)][2:])
+"""
+
+# How many eager steps the capturing call of a step takes, and how many kernels are compiled in it and in those that replay.
+CAPTURE = _STEP + """
+from {module}.kernels.progress import statistics
+compiled = statistics.compiled
+capturing = min([capture() for _ in range(5)])
+report(capturing / eager, statistics.compiled - compiled)
+"""
+
+# The capturing call, and PyTorch's eager step.
+CAPTURE_BESIDE = _STEP + """
+report(min([capture() for _ in range(5)]) if torch.__name__ == "numtorch" else eager)
 """
 
 # Seconds of a first compiled call, and until calls are replayed. Nothing is kept from other processes: neither library has compiled
@@ -250,10 +259,13 @@ report(first, time.perf_counter() - start)
 """.replace("NETWORKS", repr(NETWORKS))
 
 
-def _capture(name, model, inputs, most, **fields):
+def _capture(name, model, inputs, most):
+    """How long capturing takes, of this library's eager steps and of PyTorch's."""
     rows = ((f"{name}: capturing, in eager steps", "×", None, most), (f"{name}: kernels compiled meanwhile", "", None, 0))
-    source = CAPTURE.replace("NETWORKS", repr(NETWORKS)).replace("{model}", model).replace("{inputs}", inputs)
-    return ProcessCase(f"{name}, captured", source, rows, ("numtorch",), rounds=2, group="capturing", **fields)
+    beside = ((f"{name}: capturing, beside PyTorch's eager step", "s", most),)
+    for source, each, sides in ((CAPTURE, rows, ("numtorch",)), (CAPTURE_BESIDE, beside, ("numtorch", "torch"))):
+        source = source.replace("NETWORKS", repr(NETWORKS)).replace("{model}", model).replace("{inputs}", inputs)
+        yield ProcessCase(each[0][0], source, each, sides, rounds=2, group="capturing")
 
 
 CASES = [
@@ -276,10 +288,10 @@ CASES = [
     _graph("rms_norm(x) * silu(gate), 1000×1000", _gated_norm, (normal(1000, 1000), normal(1000, 1000), normal(1000)), 0.3, 3e6),
     _folded_block(),
     ProcessCase("LeNet step", PEAK, (("training step, LeNet 64×1×28×28, compiled: peak memory", "B", 0.6),), rounds=2),
-    _capture("step of an MLP 64×784→128→10", 'networks["multilayer_perceptron"](torch, 784, 128, 10)',
-             "torch.randn(64, 784), torch.randint(0, 10, (64,))", 3.0),
-    _capture("step of a language model 16×32, 1000 words, LSTM 128", 'networks["language_model"](torch, 1000, 128)',
-             "torch.randint(0, 1000, (16, 32)), torch.randint(0, 1000, (16, 32))", 3.0),
+    *_capture("step of an MLP 64×784→128→10", 'networks["multilayer_perceptron"](torch, 784, 128, 10)',
+              "torch.randn(64, 784), torch.randint(0, 10, (64,))", 3.0),
+    *_capture("step of a language model 16×32, 1000 words, LSTM 128", 'networks["language_model"](torch, 1000, 128)',
+              "torch.randint(0, 1000, (16, 32)), torch.randint(0, 1000, (16, 32))", 3.0),
 ]
 if shutil.which("g++"):                                  # PyTorch compiles with it
     for steps, said in ((2, "after eager steps"), (0, "empty store")):

@@ -175,11 +175,16 @@ def transpose_block(typing_context, source, stride, target, step):
     return types.void(source, types.int64, target, types.int64), codegen
 
 
+LINE = 64                                                # bytes of a line of the cache, and of the longest vector
+
+
 def _on_the_stack(context, builder, element, count):
     """Elements on the stack of this call. Numba's `alloca_once` also stores zeros, as one value of thousands of numbers, which LLVM
     takes apart again and again: a loop over tiles took twice as long to compile, and each call wrote 8 KiB of zeros."""
     with builder.goto_entry_block():
         block = builder.alloca(ir.ArrayType(element, count))
+        if context.get_abi_sizeof(element) * count >= LINE:
+            block.align = LINE                           # else every vector of 64 bytes is in two lines of the cache
     if debugmemory.FILLS_THE_STACK:
         halves = builder.bitcast(block, I16.as_pointer())
         with cgutils.for_range(builder, I64(context.get_abi_sizeof(element) * count // 2)) as loop:

@@ -21,6 +21,7 @@ from ...elementtypes import itemsize, scalar_type
 from ...intrinsics import local_array, offset, select, sqrt
 from ...sources import compile_source
 from ...threads import Prepared
+from ..micro.tile import host_vector
 from ..shared.elements import from_order, order_of, prepare_parts, shares
 
 LONGEST = 4096                                           # elements of a row: a buffer of them is 16 KiB of float32
@@ -86,11 +87,11 @@ def _source(passes, inputs, single, results, buffers, ahead):
         return [*[f"{name}_{where} = offset({name}, {number} * q{k})" for k, name in enumerate(names)],
                 *[f"s{k}_{where} = {loaded(k, 0, where)}" for k in range(len(inputs)) if single[k]]]
 
-    def share(number, where):
+    def work(number, where):
         operands, targets, *_ = passes[number]
-        return _Share(number, where, [operand(name, where) for name in operands], targets)
+        return _Work(number, where, [operand(name, where) for name in operands], targets)
     if ahead:
-        lines += _indented(1, places("next", 0) + _loop(share(0, "next")))
+        lines += _indented(1, places("next", 0) + _loop(work(0, "next")))
     lines += ["    for row in range(rows):", *_indented(2, places("row", "row"))]
     lines += [f"        {buffer}_row = {result}_row" for buffer, result in rows_as_buffers.items()]
     for number, (_, targets, rest_operands, rest_targets) in enumerate(passes):
@@ -99,7 +100,7 @@ def _source(passes, inputs, single, results, buffers, ahead):
             lines += [f"        {buffer}_row, {buffer}_next = {buffer}_next, {buffer}_row" for buffer in doubled]
             lines += _indented(2, places("next", "min(row + 1, rows - 1)"))
         elif targets:
-            lines += _indented(2, _loop(share(number, "row"), *[share(0, "next")] * (ahead and number == 1)))
+            lines += _indented(2, _loop(work(number, "row"), *[work(0, "next")] * (ahead and number == 1)))
         if rest_targets:
             lines.append(f"        t = rest{number}({', '.join([operand(name, 'row') for name in rest_operands])})")
             for part, stored in enumerate(rest_targets):
@@ -122,7 +123,7 @@ def _rows_as_buffers(passes, doubled):
     return rows
 
 
-class _Share(NamedTuple):
+class _Work(NamedTuple):
     """What a pass does in a loop, with this row or the next one: `where` is "row" or "next"."""
 
     number: int
@@ -131,21 +132,26 @@ class _Share(NamedTuple):
     targets: tuple
 
 
-def _loop(*shares):
-    """A loop along a row. What is behind its last whole vector is one under a mask: LLVM would take its elements one by one."""
-    folds = [(kind, name if share.where == "row" else name + "_next") for share in shares for kind, name in _folds(share.targets)]
+def _loop(*works):
+    """A loop along a row. What is behind its last whole vector is one under a mask, since LLVM would take its elements one by one.
+    It comes first and is folded by itself: nothing waits for it then."""
+    folds = [(kind, name if work.where == "row" else name + "_next") for work in works for kind, name in _folds(work.targets)]
     sums = [name for kind, name in folds if kind not in _EXTREMES]
+    extremes = [name for kind, name in folds if kind in _EXTREMES]
+    element = [line for work in works for line in _element(*work)]
     begin, end = ("first", f"first + min(int64({PIECE}), n - first)") if sums else ("int64(0)", "n")
-    element = [line for share in shares for line in _element(*share)]
-    loop = [f"end = {end}", "whole = end & -LANES",
-            f"for i in range({begin}, whole):", *_indented(1, element),
+    fresh = [*[f"p{name} = T(0)" for name in sums], *[f"m{name} = order_of(T(-inf))" for name in extremes]]
+    loop = [f"end = {end}", "whole = end & -LANES", *fresh,
             "if whole < end:",
             "    for lane in range(LANES):", "        i = whole + lane",
-            "        if int32(i) < int32(end):", *_indented(3, element)]
+            "        if int32(i) < int32(end):", *_indented(3, element),
+            *[f"rest_{name} = {'p' if name in sums else 'm'}{name}" for _, name in folds], *fresh,
+            f"for i in range({begin}, whole):", *_indented(1, element)]
+    loop += [*[f"w{name} += W(p{name} + rest_{name})" for name in sums],
+             *[f"w{name} = max(w{name}, max(m{name}, rest_{name}))" for name in extremes]]
     if sums:
-        loop = [f"for first in range(0, n, {PIECE}):",
-                *_indented(1, [f"p{name} = T(0)" for name in sums] + loop + [f"w{name} += W(p{name})" for name in sums])]
-    return [*[f"m{name} = order_of(T(-inf))" for kind, name in folds if kind in _EXTREMES], *[f"w{name} = W(0)" for name in sums],
+        loop = [f"for first in range(0, n, {PIECE}):", *_indented(1, loop)]
+    return [*[f"w{name} = order_of(T(-inf))" for name in extremes], *[f"w{name} = W(0)" for name in sums],
             *loop, *[f"{name} = {_CLOSED[kind].format(name)}" for kind, name in folds]]
 
 
@@ -181,13 +187,14 @@ def _is_ahead(passes, streams, rows):
         streams: bytes of the rows that are read, written and kept.
         rows: the least that a thread goes over.
     """
-    (_, targets, *_), second = passes[0], passes[1:2]
-    return bool(second and second[0][1] and targets and streams <= FIRST_CACHE and rows >= FEW
-                and not any(target[0] == "y" for stored in targets for target in stored))
+    if len(passes) < 2 or streams > FIRST_CACHE or rows < FEW:
+        return False
+    first, second = [targets for _, targets, *_ in passes[:2]]
+    return bool(first and second) and not any(target[0] == "y" for stored in first for target in stored)
 
 
 _EXTREMES = {"max": "{0}", "largest": "select({0} == {0}, {0}, T(nan))"}     # a NaN may be negative, and below all
-_CLOSED = {"max": "from_order(m{0})", "largest": "from_order(m{0})", "sum": "T(w{0})", "mean": "T(w{0} * share)",
+_CLOSED = {"max": "from_order(w{0})", "largest": "from_order(w{0})", "sum": "T(w{0})", "mean": "T(w{0} * share)",
            "root": "T(sqrt(w{0}))"}
 _NAMES = dict(CONVERSION_NAMES, offset=offset, local_array=local_array, order_of=order_of, from_order=from_order, inf=np.inf,
               nan=np.nan, W=np.float64, int64=np.int64, int32=np.int32, select=select, sqrt=sqrt)
@@ -208,7 +215,7 @@ def plan_rows(passes: tuple, inputs: tuple, results: int, dtype: str, rows: int,
         single: for each input whether it has one number a row; the elements of others are neighbours.
         cost: work of an element relative to an addition.
     """
-    names = dict(_NAMES, T=scalar_type(dtype), LANES=64 // itemsize(dtype))
+    names = dict(_NAMES, T=scalar_type(dtype), LANES=host_vector()[0] // itemsize(dtype))
     for number, each in enumerate(passes):
         names[f"each{number}"], names[f"rest{number}"] = each.body, each.rest
     buffers = len({t for each in passes for outputs in each.targets for t in outputs if t[0] == "b"})
