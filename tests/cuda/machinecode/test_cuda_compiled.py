@@ -163,6 +163,14 @@ def local_bytes(text):
     return sum(int(n) for n in re.findall(r"\.local .*\[(\d+)\]", text))
 
 
+def test_calls_are_of_planners(compiler):
+    """All of them, since only some are compiled each day."""
+    from numtorch.devices import device
+    from numtorch.ops.core.backends import kernels
+    for name, (family, planner, *_) in calls().items():
+        assert hasattr(kernels(device("cuda:0"), family).module, planner), name
+
+
 @pytest.mark.parametrize("name", todays(sorted(calls()), PARTS))
 def test_every_family_compiles(name, planned):
     """Machine code for each architecture from one PTX text each, with a bound on what a thread keeps outside of registers."""
