@@ -35,8 +35,9 @@ WAYS = {
     "jacrev of jacfwd": lambda f, of: jacrev(jacfwd(f, of), of), "jacfwd of jacfwd": lambda f, of: jacfwd(jacfwd(f, of), of),
 }
 LOOPS = {"lobpcg"}                                       # without a batching rule, see docs/func.md
-OUTSIDE = ("as_strided", "as_strided_copy")              # of what has gaps they read the gaps
-SINGULAR = tuple("btrifact btrisolve btriunpack corrcoef inverse logdet lu lu_solve lu_unpack qr slogdet svd svd_lowrank".split())     # of equal columns
+OUTSIDE = ("as_strided", "as_strided_copy", "as_strided_scatter")        # of what has gaps they read the gaps
+SINGULAR = tuple("btrifact btrisolve btriunpack corrcoef inverse logdet lu lu_solve lu_unpack nuclear_norm pca_lowrank qr slogdet svd "
+                 "svd_lowrank".split())                  # of equal columns
 ROWS_IN_PART = todays(sorted(set(ROWS) - SPARSE), PARTS)
 
 
@@ -93,7 +94,8 @@ def test_ways_to_jacobians(name, monkeypatch):
     monkeypatch.setattr(batching, "_warned", set(LOOPS))
     inputs = tuple([p.detach() for p in points(ROWS[name][1])])
     numbers, others = tuple(range(len(inputs))), list(PLACEMENTS)[1:]
-    for placement in ("dense",) if name in OUTSIDE + SINGULAR else ("dense", *in_turn(others, name)):
+    others = [placement for placement in others if name not in OUTSIDE and not (name in SINGULAR and placement.startswith("stretched"))]
+    for placement in ("dense", *(in_turn(others, name) if others else ())):
         run = as_real_results(name, placement)
         if placement != "dense" and refused(run, inputs):
             continue

@@ -225,6 +225,19 @@ def test_determinants_of_singular_matrices_have_gradients():
     near(torch.autograd.grad(linalg.det(zero), zero)[0], np.zeros((2, 2)))
 
 
+@pytest.mark.parametrize("outer", [torch.func.jacrev, torch.func.jacfwd], ids=["jacrev", "jacfwd"])
+@pytest.mark.parametrize("inner", [torch.func.jacrev, torch.func.jacfwd], ids=["jacrev", "jacfwd"])
+def test_determinants_of_singular_matrices_have_hessians(inner, outer):
+    singular = torch.tensor([[1., 2., 0.], [3., 4., 0.], [0., 0., 0.]], dtype=torch.float64)
+    signs = np.linalg.det(np.eye(3)[np.indices((3, 3, 3)).transpose(1, 2, 3, 0)])            # of orders of the rows, 0 with equal ones
+    near(outer(inner(linalg.det))(singular), np.einsum("ikm,jln,mn->ijkl", signs, signs, singular.numpy()))
+
+
+def test_determinants_of_singular_matrices_have_no_third_derivatives():
+    with pytest.raises(NotImplementedError, match="up to the second"):
+        torch.func.jacrev(torch.func.jacrev(torch.func.jacrev(linalg.det)))(torch.zeros(3, 3))
+
+
 def test_what_has_no_gradient_says_so():
     a = matrices(3, 2).requires_grad_()
     for mode, message in (("r", "depends on Q"), ("complete", "not differentiable when mode='complete'")):

@@ -11,7 +11,7 @@ def _in_front(level, primitive, values, has, attributes):
 
 rule("linalg_inv", "linalg_det", "linalg_slogdet", "linalg_cholesky", "linalg_cholesky_info", "linalg_qr", "linalg_eigh",
      "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_lu_factor", "linalg_lu_order",
-     "linalg_ldl_factor", "linalg_cofactors", "geqrf")(_in_front)
+     "linalg_ldl_factor", "linalg_cofactors", "linalg_cofactors_grad", "geqrf")(_in_front)
 
 
 @rule("linalg_pinv")

@@ -365,7 +365,7 @@ def old_cholesky(input, upper: bool = False, *, out=None) -> Tensor:
         tensor([[2., 0.],
                 [1., 2.]])
     """
-    return cholesky(input, upper=upper, out=out)
+    return into(out, cholesky(input, upper=upper))
 
 
 def old_qr(input, some: bool = True, *, out=None) -> OldQR:

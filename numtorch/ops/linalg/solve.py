@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, finfo
 from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes
@@ -193,11 +192,13 @@ def _cofactors_vjp(node, grad, a, u, s, vh):
     diagonal = pairs.to(inner.dtype) @ inner.diagonal(0, -2, -1).unsqueeze(-1)
     inner = where(one, diagonal, -pairs * inner.mT).conj()
     result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ inner @ vh)
-    if recording(a):                                     # which is constant as far as the tape knows
-        end = zeros_like(result)
-        end.node = GraphNode(COFACTORS_GRAD, (a.node,), ())
-        result = result + end
-    return (result,)
+    return (result + _end(a),)                           # it is constant as far as the tape knows
+
+
+@COFACTORS_GRAD.composed
+def _end(a: Tensor):
+    """Zeros, of which no derivative goes on."""
+    return COFACTORS_GRAD.recorded(zeros_like(a.detach()), (a,), ())
 
 
 @COFACTORS_GRAD.derivative
