@@ -185,14 +185,14 @@ def _cofactors(a: Tensor):
 def _cofactors_vjp(node, grad, a, u, s, vh):
     """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
     i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
+    u = u + _end(a)                                      # they are constants as far as the tape knows
     n = s.layout.shape[-1]
     one = eye(n, dtype=bool_, device=s.layout.device)
     pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
     inner = u.mH @ grad @ vh.mH
     diagonal = pairs.to(inner.dtype) @ inner.diagonal(0, -2, -1).unsqueeze(-1)
     inner = where(one, diagonal, -pairs * inner.mT).conj()
-    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ inner @ vh)
-    return (result + _end(a),)                           # it is constant as far as the tape knows
+    return ((det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ inner @ vh),)
 
 
 @COFACTORS_GRAD.composed
