@@ -185,7 +185,7 @@ def _cofactors(a: Tensor):
 def _cofactors_vjp(node, grad, a, u, s, vh):
     """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
     i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
-    u = u + _end(a)                                      # they are constants as far as the tape knows
+    u = u + COFACTORS_GRAD.function(a)                   # they are constants as far as the tape knows
     n = s.layout.shape[-1]
     one = eye(n, dtype=bool_, device=s.layout.device)
     pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
