@@ -206,22 +206,24 @@ def test_a_compiled_function_walks_rows_once():
 
 
 ORDERS = {
-    "gaps": lambda n: torch.randn(6, n + 5)[:, 2:n + 2], "every other row": lambda n: torch.randn(12, n)[::2], "one row for all": lambda n: torch.randn(n).expand(6, n),
-    "one number a row": lambda n: torch.randn(6, 1).expand(6, n), "columns": lambda n: torch.randn(n, 6).t(),
-    "backwards": lambda n: torch.from_numpy(np.ascontiguousarray(torch.randn(6, n).numpy())[::-1, ::-1]),
+    "gaps": lambda n, rows=6: torch.randn(rows, n + 5)[:, 2:n + 2], "every other row": lambda n, rows=6: torch.randn(2 * rows, n)[::2],
+    "one row for all": lambda n, rows=6: torch.randn(n).expand(rows, n), "one number a row": lambda n, rows=6: torch.randn(rows, 1).expand(rows, n),
+    "columns": lambda n, rows=6: torch.randn(n, rows).t(),
+    "backwards": lambda n, rows=6: torch.from_numpy(np.ascontiguousarray(torch.randn(rows, n).numpy())[::-1, ::-1]),
 }
 
 
-@pytest.mark.parametrize("n", [64, 65, 79, 4096])
+@pytest.mark.parametrize("rows, n", [(6, 64), (6, 65), (6, 79), (6, 4096), (19, 64), (19, 65), (19, 79), (19, 1000)])
 @pytest.mark.parametrize("name", ORDERS)
-def test_memory_orders(name, n):
+def test_memory_orders(name, rows, n):
     """Of one operand and of both, forward and backward."""
     def program(x, y):
         given = [t.detach().requires_grad_() for t in (x, y)]
         out = torch.softmax(given[0] * given[1], -1) * 2
         return (out.detach(), *torch.autograd.grad((out * out).sum(), given))
     torch.manual_seed(n)
-    for x, y in ((ORDERS[name](n), torch.randn(6, n)), (torch.randn(6, n), ORDERS[name](n)), (ORDERS[name](n), ORDERS["gaps"](n))):
+    ordered, gaps, dense = ORDERS[name](n, rows), ORDERS["gaps"](n, rows), torch.randn(rows, n)
+    for x, y in ((ordered, dense), (dense, ordered), (ordered, gaps)):
         fewer, _ = optimized(traced(program, x, y))
         for a, b in zip(program(x, y), Interpreter(fewer).run(x, y)):
             torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
