@@ -238,6 +238,7 @@ def _run(kinds, plain, args, kwargs):
 
 
 _interposer = Interposer(2, _asking)
+asking = _interposer.functions                           # the functions that ask whether they are called in a region
 
 
 def install() -> None:

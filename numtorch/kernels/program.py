@@ -19,11 +19,12 @@ in two stages are programs.
 from __future__ import annotations
 
 import functools
+from itertools import chain
 
 from numpy import int64
 
 from . import compiler, threads
-from .intrinsics import address_of, as_pointer, call_native, local_array, local_like
+from .intrinsics import address_of, as_pointer, call_native, local_array, local_like, offset
 from .planning import planning
 from .sources import compile_source
 
@@ -36,8 +37,9 @@ SEGMENTS, TABLE = range(2)                               # where the descriptor 
 
 # ---------------------------------------------------------------- the kernel
 def run_segments(arguments, descriptor):
-    """descriptor: segments, and for each its steps, its launches, and for each launch its entry, its words, and for each word three
-    numbers: the argument that it starts from, what it adds to that at first, and in each further step. A check's entry is 0."""
+    """descriptor: segments, and for each its steps, its launches, and for each launch its entry, how many words it has and how many
+    of them start from an argument; the words, which are read where they stand unless some do; and for each that does its place,
+    the argument, and what it moves on by in each step. A check's entry is 0."""
     words = local_like(descriptor, MOST_WORDS)
     at = TABLE
     for _segment in range(descriptor[SEGMENTS]):
@@ -46,18 +48,47 @@ def run_segments(arguments, descriptor):
         for step in range(steps):
             at = start
             for _launch in range(launches):
-                entry, count = descriptor[at], descriptor[at + 1]
-                at += 2
-                for w in range(count):
-                    word = descriptor[at + 1] + step * descriptor[at + 2]
-                    if descriptor[at] >= 0:
-                        word += arguments[descriptor[at]]
-                    words[w] = word
-                    at += 3
+                entry, count, moving = descriptor[at], descriptor[at + 1], descriptor[at + 2]
+                given = offset(descriptor, at + 3)
+                at += 3 + count
+                if moving > 0:
+                    for w in range(count):
+                        words[w] = given[w]
+                    given = words
+                    for _word in range(moving):
+                        words[descriptor[at]] += arguments[descriptor[at + 1]] + step * descriptor[at + 2]
+                        at += 3
                 if entry != 0:
-                    call_native(entry, words, count)
-                elif as_pointer(words[0], descriptor)[0] != 0:
+                    call_native(entry, given, count)
+                elif as_pointer(given[0], descriptor)[0] != 0:
                     return
+
+
+def launches_of(table):
+    """What `run_segments` does with a table, launch by launch.
+
+    Args:
+        table: the words of a descriptor.
+
+    Yields:
+        The entry and the words, each as a pair of an argument, or None, and what is added to it.
+    """
+    at = TABLE
+    for _segment in range(table[SEGMENTS]):
+        steps, launches = table[at:at + 2]
+        start = at + 2
+        for step in range(steps):
+            at = start
+            for _launch in range(launches):
+                entry, count, moving = table[at:at + 3]
+                at += 3
+                words: list = [(None, word) for word in table[at:at + count]]
+                at += count
+                for _word in range(moving):
+                    place, argument, stride = table[at:at + 3]
+                    words[place] = argument, words[place][1] + step * stride
+                    at += 3
+                yield entry, words
 
 
 def _source(count, stack):
@@ -179,10 +210,9 @@ class Program:
         words = [len(self.segments)]
         for steps, launches in self.segments:
             words += [steps, len(launches)]
-            for entry, *arguments in launches:
-                words += [entry, len(arguments)]
-                for argument in arguments:
-                    words += argument
+            for entry, *given in launches:
+                moving = [(place, argument, stride) for place, (argument, _, stride) in enumerate(given) if argument != CONSTANT]
+                words += [entry, len(given), len(moving), *[first for _, first, _ in given], *chain.from_iterable(moving)]
         return words
 
     def prepare(self, workspace=0, keep=None):

@@ -10,7 +10,7 @@ from numtorch.autograd import gradcheck, gradgradcheck
 from numtorch.nn import functional as F
 
 TOLERANCE = {"float32": 3e-6, "float64": 1e-13, "float16": 3e-3, "bfloat16": 3e-2}
-SHAPES = [(7,), (1, 1), (9, 5), (3, 4, 6), (2, 3, 20, 30), (1, 5, 700), (300, 130)]
+SHAPES = [(7,), (1, 1), (9, 5), (3, 4, 6), (2, 3, 20, 30), (1, 5, 700), (300, 130), (17, 16), (16, 256), (33, 257)]
 IGNORED = 1
 
 
@@ -133,6 +133,27 @@ def test_threads_do_not_matter():
         torch.set_num_threads(before)
     for one, two in zip(*results):
         np.testing.assert_allclose(one, two, 1e-12)
+
+
+@pytest.mark.parametrize("classes", [3, 16, 21, 256, 257])
+def test_rows_of_extremes(classes):
+    """Wherever in a row they are, whole vectors or what is left behind the last."""
+    rows = [np.full(classes, each) for each in (-np.inf, 1e30)]
+    for special in (np.inf, -np.inf, np.nan, 1e4):
+        for place in (0, classes // 2, classes - 1):
+            rows.append(np.linspace(-1, 1, classes))
+            rows[-1][place] = special
+    x, target = np.array(rows), np.arange(len(rows)) % classes
+    with np.errstate(all="ignore"):
+        logs = log_softmax(x, 1)
+        logs[np.isposinf(x).any(1)] = np.nan             # inf - inf, as in PyTorch
+        grad = np.where(np.isnan(logs), np.nan, np.exp(logs))
+    grad[np.arange(len(rows)), target] -= 1
+    given = tensor(x, "float32").requires_grad_()
+    losses = F.cross_entropy(given, tensor(target, "int64"), reduction="none")
+    losses.sum().backward()
+    np.testing.assert_allclose(values(losses), -logs[np.arange(len(rows)), target], 1e-5, 1e-5)
+    np.testing.assert_allclose(values(given.grad), grad, 1e-5, 1e-5)
 
 
 def test_extremes():

@@ -119,6 +119,8 @@ def of_dict(value, keys=None) -> list:
         keys: those whose values matter; None for all. Without all, so does their number, since one that is missing may come.
     """
     pairs = [_field(id(value) + 16, len(value)), _field(id(value) + 32), _field(id(value) + 40)]
+    if not value:                                        # wherever its table lies, there is nothing in it
+        return pairs[:1]
     table, values = pairs[1][1], pairs[2][1]
     entries, count, hashed = _entries(table)
     places = {}

@@ -13,6 +13,7 @@ import ctypes
 import functools
 from typing import Any
 
+from ...amp.casting import asking
 from ...amp.casting import state as _autocast
 from ...autograd.modes import modes
 from ...devices import default
@@ -116,7 +117,12 @@ class _Writer:
         replay = self.replay
         self.pairs += [*guards.of_list(_threads), *guards.of_list(default), *guards.of_list(_default_dtype)]
         self.keep += [_threads[0], default[0], _default_dtype[0]]
-        self.add(f"if inferring or modes.recording != {modes.recording} or autocast.on:", "    return MISS")     # or one captures
+        tests = ["inferring", f"modes.recording != {modes.recording}"]                  # `inferring` as well while one captures
+        if asking:
+            tests.append("autocast.on")
+        else:                                            # no thread is in a region of autocast before functions ask
+            self.pairs += guards.of_set(asking)
+        self.add(f"if {' or '.join(tests)}:", "    return MISS")
         self._arguments(args)
         self.add("acquire()",
                  "if replay.running:",
@@ -237,7 +243,7 @@ class _Writer:
 
     def _chain(self, programs, pairs):
         """One call of the kernel."""
-        reached = ctypes.c_int64()
+        reached, pairs = ctypes.c_int64(), [*dict.fromkeys(pairs)]
         table = (ctypes.c_int64 * (2 + 2 * len(pairs)))(ctypes.addressof(reached), len(pairs), *[w for pair in pairs for w in pair])
         words = [len(programs)]
         for _, _, descriptor, complaints in programs:
@@ -297,7 +303,7 @@ class _Writer:
                 name = f"out{number}"
                 self.add(f"{name} = bare()",
                          f"{name}.memory = {storages[which]}",
-                         f"{name}.address = r{which}_address + {offset}",
+                         f"{name}.address = r{which}_address{f' + {offset}' if offset else ''}",
                          f"{name}.layout = {self.name('layout', layout)}",
                          f"{name}.node = {self.name('node', node)}", indent=2)
                 names.append(name)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...autograd.modes import no_grad
 from ...finalisers import without_collector
 from ...kernels import compiler, threads
-from ...kernels.program import STACK_BYTES, run_block
+from ...kernels.program import STACK_BYTES, launches_of, run_block
 from ...ops.memory.copies import clone
 from ...tensor import Tensor
 from ...tree import flatten, map_tensors, tensors_in
@@ -216,32 +216,16 @@ class CaptureReader:
         return result
 
     def _program(self, words, descriptor, part):
-        table = self.memory.array_at(descriptor)
         steps: list = []
-        at = 1
-        for _segment in range(table[0]):
-            count, launches = table[at:at + 2]
-            start = at + 2
-            for turn in range(count):
-                at = start
-                for _launch in range(launches):
-                    entry, length = table[at:at + 2]
-                    at += 2
-                    made, raw = [], 0
-                    for _word in range(length):
-                        base, offset, stride = table[at:at + 3]
-                        raw = offset + turn * stride
-                        at += 3
-                        if base < 0:
-                            made.append(raw)
-                        else:
-                            made.append((self._stack(part) if base == len(words) else words[base]).moved(raw))
-                    if entry == 0:
-                        steps.append(Assert(self._located(made[0])))
-                    else:
-                        if isinstance(made[-1], Word):
-                            raise NotExportable("a program's launch has a descriptor of its caller's")
-                        steps += self._unfold(entry, [self._located(word) for word in made[:-1]], made[-1], part)
+        for entry, given in launches_of(self.memory.array_at(descriptor)):
+            made = [added if base is None else (self._stack(part) if base == len(words) else words[base]).moved(added)
+                    for base, added in given]
+            if entry == 0:
+                steps.append(Assert(self._located(made[0])))
+            elif isinstance(made[-1], Word):
+                raise NotExportable("a program's launch has a descriptor of its caller's")
+            else:
+                steps += self._unfold(entry, [self._located(word) for word in made[:-1]], made[-1], part)
         return steps
 
     def _located(self, word):

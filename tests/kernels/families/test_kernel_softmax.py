@@ -113,7 +113,8 @@ def test_cross_entropy_stays_inside(dtype):
     """Between guard strips, with targets that are ignored and targets that are wrong."""
     rng = np.random.default_rng(2)
     wide = "float64" if dtype == "float64" else "float32"
-    for (n, c, s), weighted, smoothing in itertools.product([(5, 3, 1), (2, 3, 300), (1, 4, 70)], [False, True], [0.0, 0.1]):
+    for (n, c, s), weighted, smoothing in itertools.product(
+            [(5, 3, 1), (18, 16, 1), (33, 256, 1), (16, 257, 1), (2, 3, 300), (1, 4, 70)], [False, True], [0.0, 0.1]):
         logits, target = to_words(rng.normal(size=(n, c, s)), dtype), rng.integers(0, c, (n, s))
         target.flat[1::3] = -100
         weight = to_words(rng.uniform(0.5, 2, c), dtype) if weighted else None

@@ -6,6 +6,7 @@ With q the target distribution (one class or given probabilities, smoothed, time
 
 A position keeps two numbers, its maximum and 1 / sum of exponentials, instead of C log-probabilities: the gradient exponentiates
 again, which costs less than writing and reading them back. Without S the kernels run along rows, with it BLOCK_COLUMNS at a time.
+Rows of up to 256 classes pass through a buffer, and logarithms are taken for 16 rows together, as in `softmax.py`.
 Smoothing is Szegedy et al.'s (Rethinking the Inception architecture, 2016). Kernels for class indices are compiled with it or
 without, which has half the loops: they are among the first that a classifier waits for.
 """
@@ -16,8 +17,20 @@ from numpy import float32, float64, int64
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
 from ...vectormath import exp, log
-from ..shared.elements import bits, image_shares, part_offsets, prepare_parts, shares, typed, wide
-from .softmax import BLOCK_COLUMNS, GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
+from ..shared.elements import bits, image_shares, padded, part_offsets, prepare_parts, shares, typed, wide
+from .softmax import (
+    BLOCK_COLUMNS,
+    GRAIN,
+    SHORT,
+    TOGETHER,
+    columns_shift_and_total,
+    exp_of_row,
+    log_probability,
+    padded_exp_sum,
+    padded_row,
+    row_exp_sum,
+    row_maximum,
+)
 
 T = float32
 W = float64
@@ -60,42 +73,65 @@ def distance_sum(x, weight, n, shift, weighted):
     return total
 
 
+def row_total(x, n, buffer, saved):
+    """The sum of exponentials below the row's maximum; `saved` gets the maximum and the reciprocal of the sum."""
+    if n <= SHORT:
+        shift = padded_row(x, buffer, n)
+        total = padded_exp_sum(buffer, n, shift)
+    else:
+        shift = row_maximum(x, n)
+        total = row_exp_sum(x, n, shift)
+    saved[0] = shift
+    saved[1] = T(1) / total
+    return total
+
+
 # ---------------------------------------------------------------- class indices
 # saved is (N, 2, S)
 def class_loss_rows(logits, target, weight, losses, weights, saved, status, descriptor):
     rows, n, ignored = descriptor[BATCH], descriptor[CLASSES], descriptor[IGNORED]
     weighted, smoothing = descriptor[WEIGHTED], T(float_of(descriptor[SMOOTHING]))
     everything = T(0)
+    buffer = local_array(T, SHORT)
+    log_total = local_array(T, TOGETHER)
     if SMOOTHED:
         everything = total_weight(weight, n, weighted)
-    for row in range(rows):
-        t = target[row]
-        weights[row] = T(0)
-        losses[row] = store(T(0))
-        if t == ignored:
-            continue
-        if t < 0 or t >= n:
-            status[0] = descriptor[FIRST] + row + 1
-            continue
-        a = offset(logits, row * n)
-        shift = row_maximum(a, n)
-        total = row_exp_sum(a, n, shift)
-        saved[2 * row] = shift
-        saved[2 * row + 1] = T(1) / total
-        factor = class_weight(weight, t, weighted)
-        weights[row] = factor
-        log_total = log(total)
-        loss = -factor * log_probability(load(a[t]), shift, log_total)
-        if SMOOTHED:
-            far = everything * log_total + distance_sum(a, weight, n, shift, weighted)
-            loss = loss * (T(1) - smoothing) + smoothing / T(n) * far
-        losses[row] = store(loss)
+    for first in range(0, rows, TOGETHER):
+        count = min(rows - first, int64(TOGETHER))
+        for r in range(padded(count)):
+            log_total[r] = T(1)
+        for r in range(count):
+            t = target[first + r]
+            if t != ignored and t >= 0 and t < n:
+                log_total[r] = row_total(offset(logits, (first + r) * n), n, buffer, offset(saved, 2 * (first + r)))
+        for r in range(padded(count)):
+            log_total[r] = log(log_total[r])
+        for r in range(count):
+            row = first + r
+            t = target[row]
+            weights[row] = T(0)
+            losses[row] = store(T(0))
+            if t == ignored:
+                continue
+            if t < 0 or t >= n:
+                status[0] = descriptor[FIRST] + row + 1
+                continue
+            a = offset(logits, row * n)
+            shift = saved[2 * row]
+            factor = class_weight(weight, t, weighted)
+            weights[row] = factor
+            loss = -factor * log_probability(load(a[t]), shift, log_total[r])
+            if SMOOTHED:
+                far = everything * log_total[r] + distance_sum(a, weight, n, shift, weighted)
+                loss = loss * (T(1) - smoothing) + smoothing / T(n) * far
+            losses[row] = store(loss)
 
 
 def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
     rows, n = descriptor[BATCH], descriptor[CLASSES]
     weighted, smoothing = descriptor[WEIGHTED], T(float_of(descriptor[SMOOTHING]))
     everything = T(0)
+    buffer = local_array(T, SHORT)
     if SMOOTHED:
         everything = total_weight(weight, n, weighted)
     for row in range(rows):
@@ -111,22 +147,22 @@ def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logi
             incoming = incoming / divisor[0]
         own = incoming * class_weight(weight, t, weighted)
         shift = saved[2 * row]
-        if not SMOOTHED:
-            scale = saved[2 * row + 1] * own
-            for i in range(n):
-                out[i] = store(exp(load(a[i]) - shift) * scale)
-            out[t] = store(exp(load(a[t]) - shift) * scale - own)
-        else:
+        share = T(0)
+        if SMOOTHED:
             own = own * (T(1) - smoothing)
             share = incoming * (smoothing / T(n))
-            scale = saved[2 * row + 1] * (own + share * everything)
-            if weighted != 0:
-                for i in range(n):
-                    out[i] = store(exp(load(a[i]) - shift) * scale - share * load(weight[i]))
-            else:
-                for i in range(n):
-                    out[i] = store(exp(load(a[i]) - shift) * scale - share)
-            out[t] = store(exp(load(a[t]) - shift) * scale - share * class_weight(weight, t, weighted) - own)
+        scale = saved[2 * row + 1] * (own + share * everything)
+        if SMOOTHED and weighted != 0:
+            for i in range(n):
+                out[i] = store(exp(load(a[i]) - shift) * scale - share * load(weight[i]))
+        elif n <= SHORT:
+            exp_of_row(a, buffer, n, shift)
+            for i in range(n):
+                out[i] = store(buffer[i] * scale - share)
+        else:
+            for i in range(n):
+                out[i] = store(exp(load(a[i]) - shift) * scale - share)
+        out[t] = store(exp(load(a[t]) - shift) * scale - share * class_weight(weight, t, weighted) - own)
 
 
 def class_loss_columns(logits, target, weight, losses, weights, saved, status, descriptor):
@@ -224,11 +260,12 @@ def probability_loss_rows(logits, target, weight, losses, saved, descriptor):
     n, smoothing = descriptor[CLASSES], T(float_of(descriptor[P_SMOOTHING]))
     keep = T(1) - smoothing
     spread = smoothing / T(n)
+    buffer = local_array(T, SHORT)
     for row in range(descriptor[BATCH]):
         a = offset(logits, row * n)
         p = offset(target, row * n)
-        shift = row_maximum(a, n)
-        total = row_exp_sum(a, n, shift)
+        total = row_total(a, n, buffer, offset(saved, 3 * row))
+        shift = saved[3 * row]
         mass = T(0)
         far = T(0)
         if descriptor[P_WEIGHTED] != 0:
@@ -241,8 +278,6 @@ def probability_loss_rows(logits, target, weight, losses, saved, descriptor):
                 q = load(p[c]) * keep + spread
                 mass += q
                 far += q * (shift - load(a[c]))
-        saved[3 * row] = shift
-        saved[3 * row + 1] = T(1) / total
         saved[3 * row + 2] = mass
         losses[row] = store(mass * log(total) + far)
 
