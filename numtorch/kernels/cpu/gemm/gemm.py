@@ -171,6 +171,8 @@ def _multiply_block(packing, tallest, rows, columns, depth, left, left_row, left
 
 
 def _blocked(a, b, c, bias, workspace, descriptor):
+    """Packing reads strides by itself: in front of the loops, where all rows of a panel begin would be computed for products that
+    pack nothing. `range` would divide to know how often. Of 4x16x16, both were a fifth of the time."""
     rows, columns, depth = descriptor[M], descriptor[N], descriptor[K]
     a_row, a_column, b_row = descriptor[A_ROW], descriptor[A_COLUMN], descriptor[B_ROW]
     b_column, c_row = descriptor[B_COLUMN], descriptor[C_ROW]
@@ -186,7 +188,8 @@ def _blocked(a, b, c, bias, workspace, descriptor):
         this_left = offset(left, index * descriptor[A_BATCH])
         this_right = offset(right, index * descriptor[B_BATCH])
         out = offset(c, index * descriptor[C_BATCH])
-        for jc in range(0, columns, descriptor[COLUMN_BLOCK]):
+        jc = int64(0)
+        while jc < columns:
             width = min(columns - jc, descriptor[COLUMN_BLOCK])
             packed_from = int64(0)
             if not packing & PACK_RIGHT:                 # whole panels are read in place; a vector must not read beyond a row
@@ -197,12 +200,14 @@ def _blocked(a, b, c, bias, workspace, descriptor):
                 block_beta = beta if pc == 0 else T(1)
                 block_flags = _block_flags(flags, pc, thick, depth)
                 right_block = offset(this_right, pc * b_row + jc * b_column)
-                pack_columns(offset(right_block, packed_from * b_column), b_row, b_column, width - packed_from, thick, packed_right)
-                for ic in range(0, rows, descriptor[ROW_BLOCK]):
+                pack_columns(offset(right_block, packed_from * descriptor[B_COLUMN]), descriptor[B_ROW], descriptor[B_COLUMN],
+                             width - packed_from, thick, packed_right)
+                ic = int64(0)
+                while ic < rows:
                     high = min(rows - ic, descriptor[ROW_BLOCK])
                     left_block = offset(this_left, ic * a_row + pc * a_column)
                     if packing & PACK_LEFT:
-                        pack_rows(left_block, a_row, a_column, high, thick, packed_left)
+                        pack_rows(left_block, descriptor[A_ROW], descriptor[A_COLUMN], high, thick, packed_left)
                         left_block = packed_left
                     next_ic, next_pc = ic + high, pc
                     if next_ic >= rows:
@@ -213,7 +218,9 @@ def _blocked(a, b, c, bias, workspace, descriptor):
                                     min(rows - next_ic, descriptor[ROW_BLOCK]), min(depth - next_pc, thick) if asks else int64(0),
                                     right_block, b_row, packed_from, packed_right, offset(out, ic * c_row + jc), c_row, alpha,
                                     block_beta, this_bias, block_flags, sums)
+                    ic += high
                 pc += max(thick, int64(1))
+            jc += width
 
 
 def _staged(a, b, c, bias, workspace, descriptor):
