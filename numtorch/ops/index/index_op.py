@@ -107,11 +107,9 @@ def _out_of_range(plan, index: Tensor, least, size):
     return run_finding(*plan, index)
 
 
-def run_through(prepared, tensors, index, bounds, complaint):
-    """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds.
-
-    Returns whether it stopped for another reason, which its caller looks for: with a status below 0.
-    """
+def run_through(prepared, tensors, index, bounds, complaint, otherwise):
+    """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds. Where it
+    stops for another reason, with a status below 0, `otherwise(*tensors)` is to raise that."""
     words, status = call_words.words
     prepared.call(*[x.address for x in tensors], status, prepared.descriptor)
     result = words[0]
@@ -119,7 +117,7 @@ def run_through(prepared, tensors, index, bounds, complaint):
         words[0] = 0
         if result > 0:
             raise complaint(*_first_bad((index,), bounds))
-    return result < 0
+        otherwise(*tensors)
 
 
 def _first_bad(indices, bounds):

@@ -198,22 +198,21 @@ def _check_bags(input, offsets):
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if layout_of("embedding_bag", offsets, "offsets", 3).ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    if offsets.layout.numel and has_values(offsets):
-        first, last = offsets[0].item(), offsets[-1].item()
-        if first != 0:
-            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                               f"However, got {first}")
-        if last > input.layout.numel:
-            raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.layout.numel}) but got offsets[-1] of "
-                               f"{last}")
 
 
-def _check_order(offsets):
-    """Raise RuntimeError for bags that begin before the one before them: which elements are in them cannot be told."""
-    if offsets is None or not has_values(offsets):
+def _check_starts(input, offsets):
+    """Raise RuntimeError where bags begin before the first index, behind the last, or before the bag before them."""
+    if offsets is None or not offsets.layout.numel or not has_values(offsets):
         return
+    first, last = offsets[0].item(), offsets[-1].item()
+    if first != 0:
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                           f"However, got {first}")
+    if last > input.layout.numel:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.layout.numel}) but got offsets[-1] of "
+                           f"{last}")
     places = nonzero(comparison.lt(diff(offsets), 0))
-    if places.layout.numel:
+    if places.layout.numel:                              # which elements are in such bags cannot be told
         place = int(places[0, 0].item())
         raise RuntimeError(f"embedding_bag: expected offsets that do not decrease, but offsets[{place + 1}] is "
                            f"{offsets[place + 1].item()} after {offsets[place].item()}")
@@ -247,6 +246,10 @@ def _plan_bags(weight, input, offsets, mean):
     return out, prepared, ((0, rows, 0),)
 
 
+def _refuse_starts(weight, input, offsets, out):
+    _check_starts(input, offsets)
+
+
 @EMBEDDING_BAG.run
 def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
     """The bags' sums or means, (B, D), without a copy of the rows."""
@@ -254,8 +257,7 @@ def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
     if prepared is None:
         return _bags_of_ops(input, weight, offsets, "mean" if mean else "sum")
     out = empty(layout)
-    if run_through(prepared, (weight, input, offsets, out), input, bounds, RULES["embedding_bag"][1]):
-        _check_order(offsets)
+    run_through(prepared, (weight, input, offsets, out), input, bounds, RULES["embedding_bag"][1], _refuse_starts)
     if weight.node is not None and recording(weight):
         out.node = GraphNode(EMBEDDING_BAG, (weight.node,), (input, offsets), (weight.layout, mean))
     return out
@@ -338,7 +340,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
 def _bags_of_ops(input, weight, offsets, mode, max_norm=None, norm_type=2, scale_grad_by_freq=False, per_sample_weights=None,
                  include_last_offset=False, padding=-1, sparse=False):
     """Bags of rows that are copied first, with all options."""
-    _check_order(offsets)
+    _check_starts(input, offsets)
     indices, bags, count = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
         embedding_renorm_(weight, indices, max_norm, norm_type)

@@ -110,6 +110,29 @@ def test_bags_of_indices_are_replayed(options):
     assert is_replayed(pair.run(12, batch, classes).compiled)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["early", "late"])
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_bags_that_start_where_offsets_say_are_replayed(mode, late):
+    """And refused where eager calls refuse them, whether something has been written by then or not."""
+    weight, count = torch.randn(9, 4), torch.zeros(())
+
+    def f(indices, offsets):
+        if late:
+            count.add_(1)
+        return F.embedding_bag(indices, weight, offsets, mode=mode)
+    compiled = torch.compile(f, mode="replay", fullgraph=True)
+    for number in range(8):
+        indices, offsets = torch.randint(0, 9, (7,)), torch.tensor([0, number % 3, 3 + number % 5])
+        assert torch.equal(compiled(indices, offsets), f(indices, offsets))
+    assert is_replayed(compiled), why(compiled)
+    for starts, words in (([1, 2, 5], "has to start from position 0"), ([0, 2, 8], "can not be greater than input's length"),
+                          ([0, 5, 2], "do not decrease")):
+        for function in (f, compiled):
+            with pytest.raises(RuntimeError, match=words):
+                function(indices, torch.tensor(starts))
+    assert torch.equal(compiled(indices, offsets), f(indices, offsets))
+
+
 def test_a_second_run_that_draws_what_the_first_drew_is_not_replayed():
     pair = Pair(perceptron, _step(_drawn)).run(9, batch, classes, seed=0)
     assert not is_replayed(pair.compiled) and "random stream" in why(pair.compiled)

@@ -18,6 +18,9 @@ FIRST, STOP, BAGS, COUNT, ROWS, WIDTH, MEAN = range(7)
 def sum_bags(table, index, starts, out, status, descriptor):
     """A bag goes on to where the next one starts."""
     bags, count, rows, width, mean = descriptor[BAGS], descriptor[COUNT], descriptor[ROWS], descriptor[WIDTH], descriptor[MEAN]
+    if bags > 0 and (starts[0] != 0 or starts[bags - 1] > count):
+        status[0] = -1
+        return
     for bag in range(descriptor[FIRST], descriptor[STOP]):
         if bag + 1 < bags and starts[bag + 1] < starts[bag]:
             status[0] = -1
@@ -46,7 +49,8 @@ def plan_sum_bags(dtype: str, index_dtype: str, bags: int, count: int, rows: int
     their mean. An empty bag's is 0.
 
     Addresses: table (rows, width), index (count) of `index_dtype`, starts (bags) int64, out (bags, width), status: 0 before the
-    call; after it 1 + the place of an index that is not in [0, rows), or -1 where a bag starts before the one before it.
+    call; after it 1 + the place of an index that is not in [0, rows), or -1 where the first bag does not start at 0, the last one
+    starts behind `count`, or a bag before the one before it.
     """
     kernel = typed(sum_bags, dtype, ("element*", index_dtype + "*", "int64*", "element*", "int64*", "int64*"))
     work = count * (width + 8)

@@ -20,6 +20,8 @@ def sum_columns(table, index, starts, out, status, descriptor):
         bag = e // width
         j = e - bag * width
         first, stop = min(max(starts[bag], int64(0)), count), count
+        if starts[0] != 0 or starts[bags - 1] > count:
+            status[0] = -1
         if bag + 1 < bags:
             if starts[bag + 1] < starts[bag]:
                 status[0] = -1
