@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...devices import cpu
-from ...dtypes import float32, float64
+from ...dtypes import complex32, complex64, float32, float64
 from ...exchange.arrays import raw_array
 from ...ops.memory.copies import to_device
 from ...ops.memory.detach import detach
@@ -54,6 +54,8 @@ def content(tensor):
     if tensor is None:
         return None
     kind, tensor = tensor.layout.dtype, to_device(detach(tensor), cpu)
+    if kind is complex32:                                # which NumPy does not have
+        tensor = tensor.to(complex64)
     if kind.is_complex or kind.category < 2:
         return None, tensor.contiguous().numpy().copy()
     return ROUNDING[kind.name], tensor.to(float64).contiguous().numpy().copy()

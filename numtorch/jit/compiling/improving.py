@@ -24,7 +24,7 @@ from ...autograd.modes import no_grad
 from ...devices import cpu
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
-from ...tensor import empty
+from ...tensor import Tensor, empty
 from ...tree import map_tensors, tensors_in
 from ..capturing.before import Before
 from ..capturing.capture import Watch
@@ -36,7 +36,7 @@ from ..capturing.steps import Draw
 from ..graphs.epilogue import EPILOGUE
 from ..graphs.graph import CONSTANT, Graph, Value
 from ..graphs.interpreter import Interpreter
-from ..graphs.operations import TRUTH
+from ..graphs.operations import TRUTH, in_order
 from ..passes import choices
 from ..passes.inplace import is_view
 from ..tracing.freezing import tracing
@@ -181,14 +181,14 @@ class Improvement:
                     before.restore()
                     watch = Watch(devices=elsewhere, truths=True)
                 watch.before = beginning = Before(tensors, reach)
-                result = watch.run(lambda: self.executor.run(*tensors), (), {})
+                result = watch.run(lambda: self._in_order(self.executor.run(*tensors)), (), {})
                 if not watch.breaks:
                     break
             if watch.breaks:
                 raise NotCaptured(str(watch.breaks[0]))
             candidate = Replay(watch, beginning, result, self.reuse)
             if [each[:2] for each in candidate.results] != [each[:2] for each in self.replay.results] or \
-                    {leaf for leaf, _, _ in candidate.new_gradients} != {leaf for leaf, _, _ in self.replay.new_gradients}:
+                    _orders(candidate) != _orders(self.replay):
                 raise NotCaptured("it returns or leaves something else")
             candidate.give_as(self.replay)
             candidate.passes = self.passes
@@ -222,6 +222,19 @@ class Improvement:
         self.candidate, self.times, self.stage, self.calls = candidate, ([], []), self._contest, 0
         return exact
 
+    def _in_order(self, result):
+        """A result of the graph, whose tensors lie in memory as the replay's do: of what passes leave out, views may be left."""
+        entries = iter([each for each in self.replay.results if each[0] != "given" and (
+            each[0] != "object" or isinstance(each[1], Tensor))])
+        ordered: dict = {}
+
+        def order(tensor):
+            kind, _, _, layout, _ = next(entries, (None,) * 5)
+            if kind == "own":
+                ordered[id(tensor)] = in_order(tensor, layout)
+            return ordered.get(id(tensor), tensor)
+        return map_tensors(order, result)
+
     def _contest(self, tensors, args, kwargs):
         which = self.calls % 2
         self.calls += 1
@@ -239,6 +252,14 @@ class Improvement:
             else:
                 self._stay("it is faster than its graph")
         return result
+
+
+def _orders(replay):
+    """How what a replay returns and leaves lies in memory."""
+    def order(layout):
+        return [stride for size, stride in zip(layout.shape, layout.strides) if size != 1]
+    return [order(layout) for kind, _, _, layout, _ in replay.results if kind == "own"], \
+        {leaf: order(grad.layout) for leaf, _, grad in replay.new_gradients}
 
 
 def _computed(graph):

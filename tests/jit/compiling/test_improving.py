@@ -48,6 +48,30 @@ def test_a_product_that_is_made_for_nothing_is_reason_enough_for_a_graph(f, pass
     close(function(x), f(x))
 
 
+def _turned(x):
+    """A gradient that is constant, in the order that backward gives it, beside what becomes one launch."""
+    leaf = x.detach().clone().requires_grad_()
+    out = torch.rot90(leaf)
+    return (out.detach() * 2 + 1).sin(), torch.autograd.grad((out * 1.5).sum(), [leaf])
+
+
+def _spread(x):
+    leaf = x.detach().clone().requires_grad_()
+    return (x * 2 + 1).sin(), torch.autograd.grad(torch.einsum("ijk->", leaf) * 1.5, [leaf])
+
+
+@pytest.mark.parametrize("f, taken", [(_turned, True), (_spread, False), (lambda x: ((x * 2 + 1).sin().chalf(), (x,)), True)],
+                         ids=["turned", "spread", "half complex"])
+def test_results_lie_in_memory_as_they_did(f, taken):
+    function, x = torch.compile(f), torch.randn(3, 4, 5)
+    found = settled(function, x)
+    assert (found.reason == "it was replaced") == taken, found.reason
+    (one, (other,)), (first, (second,)) = function(x), f(x)
+    assert one.stride() == first.stride() and other.stride() == second.stride()
+    assert same(other, second) and one.dtype is first.dtype
+    assert (one - first).abs().max() < (1e-2 if one.dtype is torch.complex32 else 1e-5)
+
+
 def test_views_that_nobody_uses_are_none():
     function = torch.compile(lambda x: (x.t(), x.cumsum(0))[1])
     assert settled(function, torch.randn(6, 6)).reason == "there is nothing for passes to do"
