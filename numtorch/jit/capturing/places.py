@@ -7,6 +7,7 @@ import gc
 from collections import deque
 from sys import getrefcount
 
+from ...autograd.graph import Node, freed_error
 from ...exchange.scalars import recent_numbers
 from ...storage import Storage, _rings
 from ...tensor import constants
@@ -117,12 +118,25 @@ def is_in_place(grad, before) -> bool:
     return grad.memory is before.memory and grad.address == before.address and grad.layout is before.layout
 
 
+class Walked(Node):
+    """What was before a node whose graph was walked and let go."""
+
+    def __init__(self) -> None:
+        self.edges, self.extras, self.saved = (), None, None
+
+    def backward(self, grad):
+        raise freed_error()
+
+
+_walked = Walked()
+
+
 def spent(tensor):
-    """What a result has for a node: one whose graph was walked and let go, as the result's own was."""
+    """What a result has for a node: one whose graph was walked and let go, as the result's own was, and is not walked again."""
     node = tensor.node
     if node is not None:
         node = tensor.node = copy.copy(node)
-        node.edges = (None,) * len(node.edges)
+        node.edges = (_walked,) * len(node.edges)
     return node
 
 
