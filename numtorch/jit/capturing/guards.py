@@ -262,6 +262,8 @@ def is_known() -> bool:
                 lambda x: x.update({str(i): objects[0] for i in range(999)}))],
             _changes({**keyed}, lambda x: of_dict(x, {"key 3"}), lambda x: x.__setitem__("key 3", objects[8])),
             not _changes({**keyed}, lambda x: of_dict(x, {"key 3"}), lambda x: x.__setitem__("key 4", objects[8])),
+            _changes({}, of_dict, lambda x: x.update(more=1)),
+            _changes(_Plain(), lambda x: of_dict(vars(x)), lambda x: setattr(x, "x", objects[5])),
             _changes(set(), of_set, lambda x: x.add(1)),
             _changes(plain, lambda x: of_dict(vars(x)), lambda x: setattr(x, "y", objects[5])),
             _changes(other, lambda x: of_dict(vars(x)), lambda x: setattr(x, "z", objects[5])),

@@ -119,7 +119,7 @@ def is_in_place(grad, before) -> bool:
 
 
 class Walked(Node):
-    """What was before a node whose graph was walked and let go."""
+    """What stands before a result whose graph the call has walked and let go: walking it again is an error, as in eager."""
 
     def __init__(self) -> None:
         self.edges, self.extras, self.saved = (), None, None

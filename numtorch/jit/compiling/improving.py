@@ -223,7 +223,7 @@ class Improvement:
         return exact
 
     def _in_order(self, result):
-        """A result of the graph, whose tensors lie in memory as the replay's do: of what passes leave out, views may be left."""
+        """A result of the graph, with copies of those tensors that lie in another memory order than the replay's."""
         entries = iter([each for each in self.replay.results if each[0] != "given" and (
             each[0] != "object" or isinstance(each[1], Tensor))])
         ordered: dict = {}
