@@ -24,6 +24,10 @@ class Before:
         self.versions, self.used = {id(s): version(s) for s in noted}, in_use(noted)
         self.places = [(t, t.memory, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
 
+    def nodes(self) -> set:
+        """The places on the tape that its tensors have."""
+        return {*[tensor.node for tensor in self.tensors], *[node for *_, node in self.places]}
+
     def moved(self) -> str | None:
         """A tensor that the call has given other memory, another layout or another place on the tape, by how it is reached."""
         for tensor, memory, address, layout, node in self.places:

@@ -69,7 +69,7 @@ _RAISED = sys.exc_info, getattr(sys, "exception", sys.exc_info)
 _OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(RuleOptimizer.step): "_on_step",
              Batch.run.__code__: "_on_batch", Prepared.__init__.__code__: "_on_first_step",
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
-             run_backward.__code__: "_on_backward", own_code(Tensor.data.fget): "_on_data",
+             own_code(Tensor.data.fget): "_on_data",
              **{getattr(Generator, name).__code__: "_on_seed"
                 for name in ("manual_seed", "set_state", "get_state", "initial_seed", "_go_to")},
              **{own_code(each): "_on_place" for each in (
@@ -108,7 +108,6 @@ class Watch:
         breaks: what a replay would leave out.
         decided: breaks that the truth values would be which the call decided by.
         items: launches, and what Python does between them, in order.
-        walked: the nodes whose graphs were walked backwards and let go.
     """
 
     def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None, devices: bool = False,
@@ -119,7 +118,6 @@ class Watch:
         self.breaks: list[Break] = []
         self.decided: list[Break] = []
         self.items: list = []
-        self.walked: list = []
         self.on_device = OnDevice(self.stop, self.items, self._source, lambda: sys.setprofile(None),
                                   lambda: events.start(self._observe), lambda storage: self.memory.hold(storage)) \
             if devices or not capturing else None
@@ -407,11 +405,6 @@ class Watch:
             look = next(each.call for each in prepared_on(addresses[-1]) if hasattr(each.call, "prepare_look")).prepare_look()
             self.items.append(Launch(native_of(look.call), (divisor_address, self.status, look.descriptor), [], 1, 1,
                                      self._complaint(frame, divisor.refuse_zero, {})))
-
-    def _on_backward(self, frame):
-        names = frame.f_locals
-        if not names["retain_graph"] and not names["create_graph"]:
-            self.walked += list(names["roots"])
 
     # ------------------------------------------------------------ launches
     def _record(self, native, words):

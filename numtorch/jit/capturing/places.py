@@ -2,12 +2,10 @@
 from __future__ import annotations
 
 import bisect
-import copy
 import gc
 from collections import deque
 from sys import getrefcount
 
-from ...autograd.graph import Node, freed_error
 from ...exchange.scalars import recent_numbers
 from ...storage import Storage, _rings
 from ...tensor import constants
@@ -116,39 +114,6 @@ def is_in_place(grad, before) -> bool:
     if grad is None or before is None:
         return grad is before
     return grad.memory is before.memory and grad.address == before.address and grad.layout is before.layout
-
-
-class Walked(Node):
-    """What stands before a result whose graph the call has walked and let go: walking it again is an error, as in eager."""
-
-    def __init__(self) -> None:
-        self.edges, self.extras, self.saved = (), None, None
-
-    def backward(self, grad):
-        raise freed_error()
-
-
-_walked = Walked()
-
-
-def spent(tensor):
-    """What a result has for a node: one whose graph was walked and let go, as the result's own was, and is not walked again."""
-    node = tensor.node
-    if node is not None:
-        node = tensor.node = copy.copy(node)
-        node.edges = (_walked,) * len(node.edges)
-    return node
-
-
-def reached(roots):
-    """All nodes that are reached from nodes."""
-    nodes, pending = set(), list(roots)
-    while pending:
-        node = pending.pop()
-        if node is not None and node not in nodes:
-            nodes.add(node)
-            pending += node.edges
-    return nodes
 
 
 def overlap(tensors):

@@ -29,7 +29,7 @@ from ...tree import filled
 from . import guards
 from .complaints import complain
 from .reach import difference_of, has_attributes
-from .results import HOLE
+from .results import HOLE, unhooked
 from .steps import Update
 
 MISS = object()
@@ -300,12 +300,14 @@ class _Writer:
             elif kind == "object":
                 names.append(self.name("object", which))
             else:
-                name = f"out{number}"
+                name, place = f"out{number}", self.name("node", node)
+                if node is not None:
+                    self.scope["unhooked"], place = unhooked, f"{place} if {place}.extras is None else unhooked({place})"
                 self.add(f"{name} = bare()",
                          f"{name}.memory = {storages[which]}",
                          f"{name}.address = r{which}_address{f' + {offset}' if offset else ''}",
                          f"{name}.layout = {self.name('layout', layout)}",
-                         f"{name}.node = {self.name('node', node)}", indent=2)
+                         f"{name}.node = {place}", indent=2)
                 names.append(name)
         structure = replay.structure
         if structure is HOLE:

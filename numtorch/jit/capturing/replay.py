@@ -18,14 +18,12 @@ from .capture import Watch
 from .complaints import complain
 from .memory import CapturedStorage, InferenceStorage
 from .ondevice import DeviceLaunch, Upload, alignment
-from .places import extents, is_in_place, overlap, reached, spent, version
+from .places import extents, is_in_place, overlap, version
 from .reach import has_attributes
-from .results import HOLE, Known, NotCaptured, opened
+from .results import HOLE, Known, NotCaptured, opened, spent, unhooked
 from .steps import Update
 from .unchanged import LOOKS, Unchanged
 from .writing import ELSEWHERE, ProgramWriter
-
-HAS_GRAPH = "it returns a tensor that has a graph"
 
 
 class Replay:
@@ -59,7 +57,6 @@ class Replay:
         self._look_at_results(watch, leaves)
         if before.moved() is not None:
             raise NotCaptured(f"it gives {before.moved()} other memory, another shape or another place in the graph")
-        watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
         self._look_for_strays(watch)
         watch.memory.close()
@@ -74,10 +71,11 @@ class Replay:
     # ------------------------------------------------------------ what stays after the call
     def _look_at_results(self, watch, leaves):
         """Results are the program's own memory, arguments, or what the function reaches."""
-        walked = reached(watch.walked)
         self.results: list = []                          # (kind, which, byte offset, layout, node)
         self.exported: list = []                         # storages that results are in
         known, seen = {id(t): i for i, t in enumerate(self.before.tensors)}, dict[int, int]()
+        there = known.keys() | self.reach.tensors.keys()
+        nodes = spent([t.node for t in leaves if isinstance(t, Tensor) and id(t) not in there], self.before.nodes())
         for tensor in leaves:
             if not isinstance(tensor, Tensor):
                 self.results.append(("object" if type(tensor) is Known else "given", tensor[0], 0, None, None))
@@ -85,7 +83,7 @@ class Replay:
             if seen.setdefault(id(tensor), len(self.results)) < len(self.results):
                 self.results.append(("again", seen[id(tensor)], 0, None, None))
                 continue
-            if type(tensor) is not Tensor and id(tensor) not in known and id(tensor) not in self.reach.tensors:
+            if type(tensor) is not Tensor and id(tensor) not in there:
                 raise NotCaptured(f"it returns a {type(tensor).__name__}")
             if id(tensor) in known:
                 self.results.append(("argument", known[id(tensor)], 0, None, None))
@@ -93,14 +91,13 @@ class Replay:
             if id(tensor) in self.reach.tensors:
                 self.results.append(("object", tensor, 0, None, None))
                 continue
-            if tensor.node is not None and tensor.node not in walked:
-                raise NotCaptured(HAS_GRAPH)
             if not isinstance(tensor.memory, CapturedStorage) or id(tensor.memory) not in watch.memory.alive:
                 raise NotCaptured("it returns a view of an argument or of a tensor that is there already")
             if tensor.memory not in self.exported:
                 self.exported.append(tensor.memory)
             place = next(i for i, s in enumerate(self.exported) if s is tensor.memory)
-            self.results.append(("own", place, tensor.address - tensor.memory.address, tensor.layout, spent(tensor)))
+            tensor.node = nodes.get(tensor.node)         # memory that its own holds would count as still in use
+            self.results.append(("own", place, tensor.address - tensor.memory.address, tensor.layout, tensor.node))
 
     @property
     def gives_back(self) -> bool:
@@ -351,7 +348,7 @@ class Replay:
             return which
         storage = storages[which]
         out = wrap(storage, storage.address + offset, layout)
-        out.node = node
+        out.node = node if node is None or node.extras is None else unhooked(node)
         return out
 
 

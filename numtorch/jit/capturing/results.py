@@ -2,13 +2,16 @@
 whatever was there before, which is returned itself."""
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
+from ...autograd.graph import Leaf, Node, freed_error
 from ...layout import Size
 from ...tensor import Tensor
 from .reach import is_constant
 
+HAS_GRAPH = "it returns a tensor that has a graph"
 HOLE = object()                                          # where a result has something that differs from call to call
 
 
@@ -80,3 +83,75 @@ def opened(result, given, seen) -> tuple[Any, list]:
         raise NotCaptured(f"it returns an object that it makes ({kind.__name__})")
 
     return open_one(result), leaves
+
+
+# ---------------------------------------------------------------- graphs that the call has walked
+class Walked(Node):
+    """What stands for a node that was walked and let go, or that is behind such a one: walking it is an error, as it is in eager.
+
+    Args:
+        node: that node.
+    """
+
+    __slots__ = ("called",)
+
+    def __init__(self, node) -> None:
+        self.edges, self.extras, self.saved, self.called = (), None, None, node.name()
+
+    def name(self):
+        return self.called
+
+    def backward(self, grad):
+        raise freed_error()
+
+
+def spent(nodes, known) -> dict[Node, Node]:
+    """For the nodes of a call's results, nodes that hold nothing of that call, with which any call's results do what its would.
+
+    That is possible where the call has walked their graphs backwards and has let go of what they saved. Walked once more, a node
+    that saves something raises an error, and one that saves nothing gives gradients: so the second is copied, and its edges too.
+    What is behind the first is kept as a shape: the engine asks whether a path leads to the inputs whose gradients are wanted.
+
+    Args:
+        nodes: the results' nodes.
+        known: nodes that were there before the call.
+
+    Raises:
+        NotCaptured: a graph can still be walked.
+    """
+    made, open_, behind = dict[Node, Node](), list(nodes), list[Node]()
+    for node in open_:                                   # both lists grow meanwhile
+        if node is None or node in made:
+            continue
+        if node in known:
+            made[node] = node
+        elif isinstance(node, Leaf) or node.saved is not None:
+            raise NotCaptured(HAS_GRAPH)
+        elif node.saved_names():
+            made[node] = Walked(node)
+            behind += node.edges
+        elif node.extras is not None:                    # hooks, which would see the gradient
+            raise NotCaptured(HAS_GRAPH)
+        else:
+            made[node] = copy.copy(node)
+            open_ += node.edges
+    for node in behind:
+        if node is not None and node not in made:
+            made[node] = node if node in known else Walked(node)
+            if made[node] is not node:
+                behind += node.edges
+    for node, other in made.items():
+        if other is not node:
+            other.edges = tuple([None if edge is None else made[edge] for edge in node.edges])
+    return made
+
+
+def unhooked(node: Node) -> Node:
+    """A result's node as `spent` has made it, for another result: this one has got a hook, or keeps a gradient.
+
+    Args:
+        node: it.
+    """
+    other = copy.copy(node)
+    other.extras = None
+    return other

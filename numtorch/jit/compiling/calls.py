@@ -21,7 +21,8 @@ from ..capturing.before import Before
 from ..capturing.capture import Watch
 from ..capturing.items import Break
 from ..capturing.reach import Reach, Unfollowed, has_attributes, refused_names
-from ..capturing.replay import HAS_GRAPH, NotCaptured, Replay
+from ..capturing.replay import Replay
+from ..capturing.results import HAS_GRAPH, NotCaptured
 from ..capturing.writing import ELSEWHERE
 from .effects import EFFECT, Effects
 from .splitting import code_of

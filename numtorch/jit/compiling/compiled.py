@@ -16,7 +16,8 @@ from ..capturing.complaints import Again, Differs
 from ..capturing.items import Break
 from ..capturing.quick import MISS, written
 from ..capturing.reach import can_die
-from ..capturing.replay import HAS_GRAPH, Replay
+from ..capturing.replay import Replay
+from ..capturing.results import HAS_GRAPH
 from ..tracing.freezing import is_tracing
 from .calls import DIFFERING, IGNORED, PROGRAMS, capture, key_of, reach_of, reason_before, world
 from .explaining import Explanation

@@ -133,22 +133,6 @@ def test_bags_that_start_where_offsets_say_are_replayed(mode, late):
     assert torch.equal(compiled(indices, offsets), f(indices, offsets))
 
 
-def test_a_graph_that_the_call_has_walked_is_not_walked_again():
-    weight = torch.randn(3).requires_grad_()
-
-    def f(x):
-        weight.grad = None
-        loss = (weight * x).mean()
-        loss.backward()
-        return loss
-    compiled = torch.compile(f, mode="replay")
-    for function in (f, *[compiled] * 5):
-        loss = function(torch.randn(3))
-        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
-            loss.backward()
-    assert is_replayed(compiled)
-
-
 def test_a_second_run_that_draws_what_the_first_drew_is_not_replayed():
     pair = Pair(perceptron, _step(_drawn)).run(9, batch, classes, seed=0)
     assert not is_replayed(pair.compiled) and "random stream" in why(pair.compiled)
