@@ -23,8 +23,6 @@ from ...autograd.graph import Recorded as Once
 from ...autograd.modes import no_grad
 from ...devices import cpu
 from ...ops.core.generator import Generator, default_generator
-from ...ops.memory.copies import clone
-from ...ops.memory.detach import detach
 from ...tensor import alias, empty, view_of
 from ...tree import map_tensors, tensors_in, unflatten
 from ..capturing.before import Before
@@ -35,7 +33,7 @@ from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike
 from ..graphs.graph import Graph
-from ..graphs.operations import in_order
+from ..graphs.operations import in_order, laid_out
 from ..passes import optimized
 from ..passes.checkpointing import recompute
 from .calls import DIFFERING, PROGRAMS, key_of, ran_before, reach_of
@@ -54,11 +52,12 @@ class Half:
 
     Args:
         graph: it.
+        gives: the layouts of what the call gives there.
         passed: how many of its last inputs it may give as they are. Nothing else that it gives is in memory of inputs or constants.
     """
 
-    def __init__(self, graph: Graph, passed: int = 0) -> None:
-        self.graph, self.passed, self.executor = graph, passed, Executor(graph, {}, [])
+    def __init__(self, graph: Graph, gives: list, passed: int) -> None:
+        self.graph, self.gives, self.passed, self.executor = graph, gives, passed, Executor(graph, {}, [])
         self.replay: Any = None
         self.elsewhere = any(value.layout.device is not cpu for value in graph.values())
         self.takes = [value.layout for value in graph.inputs]
@@ -96,8 +95,8 @@ class Half:
         passed = tensors[len(tensors) - self.passed:]
         held = {t.memory for t in (*tensors, *self.graph.constants.values())}
         with no_grad():
-            return [clone(detach(t)) if t.memory in held and not any(t is each for each in passed) else t
-                    for t in self.executor.run(*tensors)]
+            return [laid_out(t, layout) if t.memory in held and not any(t is each for each in passed) else in_order(t, layout)
+                    for t, layout in zip(self.executor.run(*tensors), self.gives)]
 
     def run(self, tensors: list) -> Any:
         """What it gives for tensors; None where something is not as it was captured.
@@ -228,7 +227,7 @@ class Recorded:
             made, done = optimized(graph) if passes else (graph, {})
             if sharing(made) != sharing(graph):          # two results became one, and a caller may write to either
                 made, done = graph, {}
-            halves.append(Half(made, len(halves) * sum(self.kinds)))
+            halves.append(Half(made, [value.layout for value in graph.results], len(halves) * sum(self.kinds)))
             self.passes = {name: self.passes.get(name, 0) + done.get(name, 0) for name in {**self.passes, **done}}
         self.forward, self.backward = halves
 

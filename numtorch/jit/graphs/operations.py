@@ -10,11 +10,11 @@ from ...exchange.scalars import number
 from ...func.tangents import VIEWS
 from ...layout import Layout
 from ...ops.core.primitive import miss, registry
-from ...ops.memory.copies import clone, to_device
+from ...ops.memory.copies import clone, copied, to_device
 from ...ops.memory.detach import detach
 from ...ops.pointwise.pointwise import PointwiseOp
 from ...ops.reduce.query import CHECK_PROBABILITIES
-from ...tensor import Tensor, empty, lasting
+from ...tensor import Tensor, lasting
 from ...tree import flatten
 from ..capturing.complaints import Differs
 from .epilogue import EPILOGUE, apart
@@ -94,7 +94,19 @@ def in_order(tensor: Tensor, layout: Layout) -> Tensor:
     if own.handler is not None:                          # one of a trace, say, where only ops give another order
         order = sorted(range(len(layout.shape)), key=lambda dim: -layout.strides[dim])
         return tensor.permute(order).contiguous().permute([order.index(dim) for dim in range(len(order))])
-    return (lasting(layout) if layout.extent()[0] else empty(layout)).copy_(tensor)      # rings have no memory before an address
+    return laid_out(tensor, layout)
+
+
+def laid_out(tensor: Tensor, layout: Layout) -> Tensor:
+    """A copy of a tensor that lies as a layout of its shape and dtype says, be it with gaps, or with elements that share memory.
+
+    Args:
+        tensor: it.
+        layout: what is wanted.
+    """
+    if layout.extent()[0]:                               # rings have no memory before an address
+        return lasting(layout).copy_(tensor)
+    return copied(tensor, layout)
 
 
 def is_known(op: str) -> bool:

@@ -60,12 +60,11 @@ def _spread(x):
     return (x * 2 + 1).sin(), torch.autograd.grad(torch.einsum("ijk->", leaf) * 1.5, [leaf])
 
 
-@pytest.mark.parametrize("f, taken", [(_turned, True), (_spread, False), (lambda x: ((x * 2 + 1).sin().chalf(), (x,)), True)],
-                         ids=["turned", "spread", "half complex"])
-def test_results_lie_in_memory_as_they_did(f, taken):
+@pytest.mark.parametrize("f", [_turned, _spread, lambda x: ((x * 2 + 1).sin().chalf(), (x,))], ids=["turned", "spread", "half complex"])
+def test_results_lie_in_memory_as_they_did(f):
     function, x = torch.compile(f), torch.randn(3, 4, 5)
     found = settled(function, x)
-    assert (found.reason == "it was replaced") == taken, found.reason
+    assert found.reason == "it was replaced", found.reason
     (one, (other,)), (first, (second,)) = function(x), f(x)
     assert one.stride() == first.stride() and other.stride() == second.stride()
     assert same(other, second) and one.dtype is first.dtype

@@ -237,6 +237,25 @@ def test_results_that_nothing_is_made_of(mode):
             torch.testing.assert_close(torch.autograd.grad(compiled(x)[i].sum(), x, create_graph=create), (slope.detach(),))
 
 
+@pytest.mark.parametrize("view", [lambda x: x.as_strided((2, 5), (3, 1), 2), lambda x: x[:, ::2], lambda x: x.t()])
+def test_results_lie_in_memory_as_they_did(view):
+    """Also where passes give the argument that the whole of an intermediate was overwritten with."""
+    weight = torch.randn(2, 5).requires_grad_()
+
+    def overwritten(x, y):
+        made = x + weight
+        result = view(made)
+        made[:] = y
+        return result, x * weight
+    compiled = torch.compile(overwritten)
+    settle(lambda: compiled(torch.randn(2, 5), torch.randn(2, 5).requires_grad_()), compiled)
+    assert recording_of(compiled).programs
+    for _ in range(3):
+        x, y = torch.randn(2, 5), torch.randn(2, 5).requires_grad_()
+        for found, wanted in zip(compiled(x, y), overwritten(x, y), strict=True):
+            assert found.stride() == wanted.stride() and torch.equal(found, wanted)
+
+
 def test_gradients_of_gradients_after_what_was_read_has_changed():
     """Python may have changed meanwhile; a tensor that was read may not, as in eager calls that save it."""
     weight, factor = torch.randn(3).requires_grad_(), [2.0]
