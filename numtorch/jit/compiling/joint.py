@@ -125,7 +125,10 @@ def _dense(layout):
 
 
 def _check_tape(outs):
-    """Raise NotDivided where backward from results would call Python: hooks, or functions that users wrote."""
+    """Raise NotDivided where a result has no graph, but keeps a gradient itself, and where backward from results would call Python:
+    hooks, or functions that users wrote."""
+    if any(type(x.node) is Leaf for x in outs):
+        raise NotDivided("it returns a tensor whose gradient is wanted, and that it makes")
     seen, pending = set(), [x.node for x in outs]
     while pending:
         node = pending.pop()

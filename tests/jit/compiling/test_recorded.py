@@ -406,14 +406,15 @@ def test_hooks_are_called():
 
 
 def test_calls_that_stay_as_they_are():
-    """Views of arguments and results in one memory stay what they are; backward within, too."""
+    """Views of arguments and results in one memory stay what they are; leaves of the graph that are made, and backward within, too."""
     x = torch.randn(2, 3).requires_grad_()
-    for function in (lambda a: a.t(), lambda a: a, lambda a: (lambda y: (y, y.t()))(a * 2)):
+    for function in (lambda a: a.t(), lambda a: a, lambda a: (lambda y: (y, y.t()))(a * 2), lambda a: a.exp().detach().requires_grad_(),
+                     lambda a: (lambda y: (y, y * a))(a.exp().detach().requires_grad_())):
         compiled = torch.compile(function)
         for _ in range(10):
             found, wanted = compiled(x), function(x)
             for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, wanted)]):
-                assert same(a, b)
+                assert same(a, b) and a.is_leaf == b.is_leaf and a.requires_grad == b.requires_grad
         assert kind_of(compiled).reason
     leaf = torch.ones(3).requires_grad_()
 
