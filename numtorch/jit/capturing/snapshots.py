@@ -62,7 +62,7 @@ def content(tensor):
 
 
 def nudge(tensors) -> None:
-    """Change elements by as much as rounding could have: a few units in the last place.
+    """Change elements by as much as rounding could have: a few units in the last place, and towards 0, so that probabilities stay such.
 
     Args:
         tensors: those of float32 and float64 are changed.
@@ -71,8 +71,8 @@ def nudge(tensors) -> None:
     for tensor in {(t.address, t.layout): t for t in tensors if t.layout.dtype in (float32, float64) and t.layout.numel}.values():
         here = to_device(detach(tensor), cpu)            # the tensor itself where that is on the host
         words = raw_array(here)
-        change = 4 * np.finfo(words.dtype).eps * rng.standard_normal(words.shape)
-        words += np.where(np.isfinite(words), words, 0) * change.astype(words.dtype)         # a mask's infinities stay
+        change = 4 * np.finfo(words.dtype).eps * abs(rng.standard_normal(words.shape))
+        words -= np.where(np.isfinite(words), words, 0) * change.astype(words.dtype)         # a mask's infinities stay
         if here.layout is not tensor.layout:
             detach(tensor).copy_(here)
 

@@ -210,8 +210,8 @@ class Improvement:
             nudge(held)
             try:
                 nudged = after(self.replay)[1]
-            except Differs:
-                self._stay("what it decides may hang on last places")
+            except Exception as error:
+                self._stay(f"what it {'decides' if isinstance(error, Differs) else 'refuses'} may hang on last places")
             before.restore()
         exact, wanted = after(self.replay)
         contents = replayed, wanted, nudged

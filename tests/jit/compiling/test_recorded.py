@@ -577,3 +577,28 @@ def test_nothing_is_put_back_while_others_may_write(mode):
         other.join()
     call()
     assert recording.programs, recording.reason
+
+
+def _refusing(x):
+    if (x < 1).any():
+        raise ValueError("below 1")
+    return x.log1p() * 3 + x
+
+
+def _entropy(x):
+    return F.binary_cross_entropy(x, torch.ones(4), reduction="none") * 3 + x
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+@pytest.mark.parametrize("function", [_refusing, _entropy])
+def test_comparing_with_changed_operands_refuses_nothing(function, mode):
+    """Programs are compared with calls on operands that were changed in their last places, which the function may refuse."""
+    def step(x):
+        with torch.no_grad():
+            return function(x) + 1
+    compiled, stepped = (torch.compile(each, mode=mode) for each in (function, step))
+    for _ in range(40):
+        x = torch.ones(4).requires_grad_()
+        settle(lambda x=x: torch.testing.assert_close(compiled(x), function(x)), compiled, 1)
+        assert torch.equal(stepped(x.detach()), step(x.detach()))
+    assert recording_of(compiled).programs and kind_of(stepped).replays
