@@ -219,7 +219,7 @@ class _Layer:
             end, cell_end = self.ends if alone else self.several_ends
             last = self.last(hidden, end)
             outputs = (hidden, last) if cell is None else (hidden, last, self.last(cell, cell_end))
-        if recorded:
+        if recorded and modes.grad:                      # a graph of such a call may run where nothing is recorded
             inputs = x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr
             saved = (_apart(hidden), None if self.gates is None else gates, None if cell is None else _apart(cell), raw, kept)
             edges = tuple([None if t is None else t.node for t in inputs])
