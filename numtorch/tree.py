@@ -25,6 +25,11 @@ def tensors_in(structure):
             yield from tensors_in(value)
 
 
+def each_tensor_in(structure) -> list:
+    """The tensors in a structure, in order, and each once."""
+    return list({id(tensor): tensor for tensor in tensors_in(structure)}.values())
+
+
 def map_tensors(function, structure):
     """The structure with `function` applied to its tensors, in the same order. Named tuples stay what they are."""
     if isinstance(structure, Tensor):

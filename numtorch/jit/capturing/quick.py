@@ -147,10 +147,13 @@ class _Writer:
         self.add(f"if len(args) != {len(args)}:", "    return MISS")
         if args:
             self.add(f"{', '.join(names)}, = args")
-        self.tensors, tests = [], []
+        self.tensors, tests, known = [], [], {}
         for name, value in zip(names, args):
             kind = type(value)
-            if kind is Tensor:
+            if id(value) in known:
+                tests.append(f"{name} is not {known[id(value)]}")
+            elif kind is Tensor:
+                known[id(value)] = name
                 self.tensors.append(name)
                 tests += [f"type({name}) is not Tensor", f"{name}.layout is not {self.name('layout', value.layout)}",
                           f"{name}.node is not None"]

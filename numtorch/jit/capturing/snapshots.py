@@ -62,7 +62,7 @@ def content(tensor):
 
 
 def nudge(tensors) -> None:
-    """Change elements by as much as rounding could have: a few units in the last place, and towards 0, so that probabilities stay such.
+    """Change elements by as much as rounding could have: a few units in the last place, towards 0, so that probabilities stay such.
 
     Args:
         tensors: those of float32 and float64 are changed.

@@ -180,6 +180,26 @@ def reason_before(tensors):
     return None
 
 
+def call_of(args, kwargs, objects) -> tuple[tuple, list]:
+    """What tells a call of one kind from those of another, and the tensors among its arguments, each once.
+
+    Args:
+        args, kwargs: its arguments.
+        objects: where those are gathered that are told from others by identity.
+
+    Raises:
+        TypeError: an argument that cannot be told from others.
+    """
+    tensors: list = []
+    key = (*world(), key_of(args, tensors, objects), key_of(kwargs, tensors, objects) if kwargs else None)
+    if len(tensors) > 1:
+        once = {id(each): each for each in tensors}
+        if len(once) < len(tensors):                     # as queries, keys and values of an attention may be one tensor
+            places = list(once)
+            return (*key, tuple([places.index(id(each)) for each in tensors])), list(once.values())
+    return key, tensors
+
+
 def key_of(value, tensors, objects):
     """What tells arguments of one kind from those of another; the tensors among them are gathered."""
     kind = type(value)

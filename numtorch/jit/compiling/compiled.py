@@ -19,7 +19,7 @@ from ..capturing.reach import can_die
 from ..capturing.replay import Replay
 from ..capturing.results import HAS_GRAPH
 from ..tracing.freezing import is_tracing
-from .calls import DIFFERING, IGNORED, PROGRAMS, capture, key_of, reach_of, reason_before, world
+from .calls import DIFFERING, IGNORED, PROGRAMS, call_of, capture, key_of, reach_of, reason_before
 from .explaining import Explanation
 from .improving import Improvement
 from .recorded import Recording
@@ -118,10 +118,9 @@ class Compiled:
     def _call(self, quick, args, kwargs):
         if memory_mode.memory is not None or device_captures[0] is not None or self._options["disable"]:
             return self._function(*args, **kwargs)
-        tensors: list = []
         objects: list = []
         try:
-            key = (*world(), key_of(args, tensors, objects), key_of(kwargs, tensors, objects) if kwargs else None)
+            key, tensors = call_of(args, kwargs, objects)
             kind = self._kinds.get(key)
         except TypeError:                                # an argument that cannot be told from others
             return self._function(*args, **kwargs)
@@ -418,14 +417,11 @@ def explain(function) -> Callable:
 
     def explained(*args, **kwargs):
         codes: dict = {}
-        tensors: list = []
-        key_of(args, tensors, [])
-        key_of(kwargs, tensors, [])
+        key, tensors = call_of(args, kwargs, [])
         reason = reason_before(tensors)
         if reason is not None:
             return Explanation([Break(reason, "?", 0)])
         if isinstance(compiled, Compiled):
-            key = (*world(), key_of(args, [], []), key_of(kwargs, [], []) if kwargs else None)
             kind = compiled._kinds.get(key)
             for replay in kind.replays if kind is not None else ():
                 with replay.lock:

@@ -25,7 +25,7 @@ from ...devices import cpu
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import Tensor, empty
-from ...tree import map_tensors, tensors_in
+from ...tree import each_tensor_in, map_tensors, tensors_in
 from ..capturing.before import Before
 from ..capturing.capture import Watch
 from ..capturing.complaints import Differs
@@ -96,8 +96,7 @@ class Improvement:
 
     def _wait(self, tensors, args, kwargs):
         self.calls += 1
-        if self.calls >= PATIENCE and list(tensors_in((args, kwargs))) and \
-                not all(a is b for a, b in zip(tensors_in((args, kwargs)), tensors, strict=True)):
+        if self.calls >= PATIENCE and list(map(id, each_tensor_in((args, kwargs)))) != list(map(id, tensors)):
             self._stay("its arguments come in another order")
         elif self.calls >= PATIENCE:
             reach = self.begin(args, kwargs, tensors)
@@ -287,7 +286,7 @@ def traced_call(function, args, kwargs, reach, optimizers, fresh):
             held[f"{name}.grad"], names[id(grad)] = grad, f"{name}.grad"
     trace = Trace(names, decide, final=True)
     with tracing(), trace:
-        given = map_tensors(lambda t: trace.argument(None, t), (args, kwargs))
+        given = trace.arguments((args, kwargs))
         trace.adopt(*held.values())
         graph = trace.finish(function(*given[0], **given[1]))
         changed = {leaf: leaf.grad is None for leaf, grad in leaves.items() if leaf.grad is not grad}

@@ -14,7 +14,7 @@ from ...autograd.function import FunctionCtx
 from ...autograd.graph import Leaf
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ...tree import flatten, map_tensors, tensors_in
+from ...tree import each_tensor_in, flatten
 from ..capturing.results import opened
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import CHECKS, CONSTANT
@@ -93,8 +93,8 @@ def joint_graph(function, args: tuple, kwargs: dict, reach, exact: bool) -> Join
     before = {tensor.node: tensor.node.grad for tensor in held.values() if type(tensor.node) is Leaf}
     trace = Trace({id(tensor): name for name, tensor in held.items()}, decide, final=True, exact=exact)
     with tracing(), trace:
-        given = map_tensors(lambda tensor: trace.argument(None, tensor), (args, kwargs))
-        copies = list(tensors_in(given))
+        given = trace.arguments((args, kwargs))
+        copies = each_tensor_in(given)
         trace.adopt(*held.values())
         result = function(*given[0], **given[1])
         if not all(isinstance(leaf, Tensor) for leaf in opened(result, given, reach.seen)[1]):

@@ -24,7 +24,7 @@ from ...autograd.modes import no_grad
 from ...devices import cpu
 from ...ops.core.generator import Generator, default_generator
 from ...tensor import alias, empty, view_of
-from ...tree import map_tensors, tensors_in, unflatten
+from ...tree import each_tensor_in, map_tensors, unflatten
 from ..capturing.before import Before
 from ..capturing.capture import Watch
 from ..capturing.complaints import Again, Differs
@@ -343,8 +343,7 @@ class Recording:
     def _begin(self, tensors, args, kwargs):
         """Trace a call. Returns whether it has been made already, and its result."""
         function = self.function
-        if len(list(tensors_in((args, kwargs)))) != len(tensors) or \
-                not all(a is b for a, b in zip(tensors_in((args, kwargs)), tensors)):
+        if list(map(id, each_tensor_in((args, kwargs)))) != list(map(id, tensors)):
             self._failed("its arguments come in another order")
             return False, None
         try:

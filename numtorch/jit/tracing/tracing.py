@@ -28,7 +28,7 @@ from ...ops.memory.detach import detach
 from ...ops.memory.writing import overlap_partly
 from ...ops.shape.views import view_as
 from ...tensor import Tensor
-from ...tree import tensors_in
+from ...tree import map_tensors, tensors_in
 from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
@@ -129,6 +129,20 @@ class Trace(Memory):
         """
         copied = clone(detach(self._of_others(tensor)))
         return self.input(copied.requires_grad_() if tensor.node is not None else copied, name)
+
+    def arguments(self, given: Any) -> Any:
+        """Arguments with traced copies in the place of tensors: of one that is there twice, one.
+
+        Args:
+            given: them, as (args, kwargs).
+        """
+        copies: dict[int, Tensor] = {}
+
+        def copied(tensor):
+            if id(tensor) not in copies:
+                copies[id(tensor)] = self.argument(None, tensor)
+            return copies[id(tensor)]
+        return map_tensors(copied, given)
 
     def result(self, inside: Tensor, value: Value, counts: frozenset = frozenset()) -> Tensor:
         """A call's result as a traced tensor."""
