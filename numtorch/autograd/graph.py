@@ -240,7 +240,7 @@ class _Packed:
 
     def restore(self, node):
         """The tensor again, standing behind `node`. Backward kernels were planned for its layout, so it gets that too."""
-        with _hooks_off():
+        with hooks_off():
             tensor = self.unpack(self.value)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
@@ -275,7 +275,7 @@ def save(tensor):
     if modes.saved_hooks and not tensor.layout.weak:
         pack, unpack = modes.saved_hooks[-1]
         version = tensor.memory.version
-        with _hooks_off():
+        with hooks_off():
             packed = pack(tensor)
         if tensor.memory.version != version:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
@@ -284,7 +284,9 @@ def save(tensor):
     return tensor
 
 
-class _hooks_off:
+class hooks_off:
+    """Inside, nothing that is saved goes through hooks."""
+
     def __enter__(self):
         self.before = modes.saved_hooks
         modes.saved_hooks = ()

@@ -1,6 +1,7 @@
 """How long values live, and what memory that takes."""
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple
 
 from ..capturing.memory import offsets_of
@@ -67,6 +68,25 @@ class Lives:
                     self.first[value], self.last[value] = place, place
         self.sizes = {value: -(-value.layout.nbytes // ALIGNMENT) * ALIGNMENT for value in own if value not in self.outside}
 
+    def lasts(self, value: Value, place: int) -> bool:
+        """Whether a value's memory is still needed at a place, or behind it.
+
+        Args:
+            value: it.
+            place: of a node.
+        """
+        root = self.base.get(value, value)
+        return root in self.outside or self.last.get(root, -1) >= place
+
+    def lengthen(self, value: Value, other: Value) -> None:
+        """A value is to stand for another one, as long as that is needed.
+
+        Args:
+            value, other: they.
+        """
+        root, last = self.base.get(value, value), self.last.get(self.base.get(other, other), -1)
+        self.last[root] = max(self.last.get(root, -1), last)
+
 
 def memory_plan(graph: Graph) -> Plan:
     """A place for each value that has memory of its own, such that those that live at one time do not overlap (`offsets_of`).
@@ -77,6 +97,10 @@ def memory_plan(graph: Graph) -> Plan:
     lives = Lives(graph)
     own, sizes = list(lives.sizes), list(lives.sizes.values())
     first, last = [lives.first[v] for v in own], [lives.last[v] for v in own]
-    peak = max([sum(s for s, a, b in zip(sizes, first, last) if a <= place <= b) for place in range(len(graph.nodes))], default=0)
+    changes = [0] * (len(graph.nodes) + 1)
+    for size, begin, end in zip(sizes, first, last):
+        changes[begin] += size
+        changes[end + 1] -= size
+    peak = max(accumulate(changes))
     offsets, arena = offsets_of(sizes, first, last)
     return Plan(sum(sizes), peak, arena, {value.name: offset for value, offset in zip(own, offsets)})

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...func.levels import Wrapping
 from ...layout import Layout
@@ -164,8 +164,18 @@ def unfrozen(name: str, layout: Layout, args: tuple) -> tuple:
     return (tuple([-1 if [i] == places else n for i, n in enumerate(shape)]),)
 
 
-class Saved(NamedTuple):
-    """What a node keeps: a tensor as it was."""
+class Saved:
+    """What a node keeps: a tensor as it was.
 
-    tensor: Tensor
-    version: int
+    Args:
+        tensor: it, inside.
+
+    Attributes:
+        hooked: where hooks of the function's own are on, what the first made of it, and the second, that gives it back.
+    """
+
+    __slots__ = ("tensor", "version", "hooked")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor, self.version = tensor, tensor.memory.version
+        self.hooked: tuple | None = None

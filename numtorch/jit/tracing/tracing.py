@@ -12,11 +12,12 @@ and a view that was taken before is made anew when it is next asked for.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 from weakref import ref
 
-from ...autograd.graph import Leaf, saved_tensors_hooks
+from ...autograd.graph import Leaf, hooks_off, saved_tensors_hooks
 from ...autograd.modes import modes
 from ...func.levels import Wrapping, lie_like, tensor_of
 from ...func.randomness import taken_by
@@ -181,13 +182,9 @@ class Trace(Memory):
             inner = [as_operand(primitive.name, t) for t in inner]
         values = [self.value_of(t) for t in tensors]
         versions = [t.memory.version if isinstance(t, Tensor) else None for t in inner]
-        before, self.packed, offset = self.packed, [], default_generator._offset
-        try:
-            with taken_by(None):                         # it is written down below
-                result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
-            packed = self.packed
-        finally:
-            self.packed = before
+        offset = default_generator._offset
+        with self._packing() as packed, taken_by(None):  # it is written down below
+            result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
         writes = []
         for i, (t, version) in enumerate(zip(inner, versions)):
             if isinstance(t, Tensor) and t.memory.version != version and not any(inner[j].memory is t.memory for j in writes):
@@ -212,6 +209,7 @@ class Trace(Memory):
         for i, value in zip(writes, made[len(results):]):
             self.store(inner[i], value)
         self._keep(node, inner, packed)
+        self._hook(packed)
         return mapped(result, outer)
 
     def _keep(self, node, inner, packed):
@@ -256,12 +254,12 @@ class Trace(Memory):
         if not isinstance(target.layout, Traced):
             self.adopt(target)
             inner[0] = self.inside(target)
-        packed, self.packed = self.packed, []
-        op.inplace(*inner)
-        for saved in self.packed:
+        with self._packing() as packed:
+            op.inplace(*inner)
+        for saved in packed:
             self._know_copy(saved.tensor, inner, values)
-        self.packed = packed
         value, = self.emit(op.name, values, (), [inner[0].layout], writes=() if plain else (0,))
+        self._hook(packed)
         self.store(inner[0], value)
         return target
 
@@ -367,14 +365,37 @@ class Trace(Memory):
         """What the tape keeps of a tensor. While a call is made, it is a tensor inside."""
         if isinstance(tensor.layout, Wrapping):
             return tensor
-        saved = Saved(tensor, tensor.memory.version)
+        saved = Saved(tensor)
         self.packed.append(saved)
         return saved
+
+    @contextlib.contextmanager
+    def _packing(self):
+        """What calls inside save goes into a list, past hooks of the function's own, which `_hook` calls with traced tensors."""
+        before, self.packed, hooks = self.packed, [], modes.saved_hooks
+        modes.saved_hooks = (self.hooks.pair,)
+        try:
+            yield self.packed
+        finally:
+            self.packed, modes.saved_hooks = before, hooks
+
+    def _hook(self, packed):
+        """Have hooks of the function's own, as those of a checkpoint, take what a call saved."""
+        hooks = modes.saved_hooks
+        if hooks and hooks[-1] is not self.hooks.pair:
+            pack, unpack = hooks[-1]
+            for saved in packed:
+                if not saved.tensor.layout.weak:
+                    with hooks_off():
+                        saved.hooked = pack(self.unpack(saved)), unpack
 
     def unpack(self, saved):
         if isinstance(saved, Tensor):
             return saved
-        tensor, version = saved
+        if saved.hooked is not None and not self.over:
+            value, unpack = saved.hooked
+            return unpack(value)
+        tensor, version = saved.tensor, saved.version
         cell = self.cells.get(id(tensor.memory))
         if self.over or tensor.layout.weak:
             return tensor
