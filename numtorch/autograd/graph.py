@@ -240,7 +240,7 @@ class _Packed:
 
     def restore(self, node):
         """The tensor again, standing behind `node`. Backward kernels were planned for its layout, so it gets that too."""
-        with hooks_off():
+        with _hooks_off():
             tensor = self.unpack(self.value)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
@@ -273,20 +273,31 @@ def _laid_out(tensor, layout):
 def save(tensor):
     """What a node keeps of a tensor: itself, or what the innermost saved-tensor hook made of it. Numbers are nothing to hooks."""
     if modes.saved_hooks and not tensor.layout.weak:
-        pack, unpack = modes.saved_hooks[-1]
-        version = tensor.memory.version
-        with hooks_off():
-            packed = pack(tensor)
-        if tensor.memory.version != version:
-            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
-                               "can not be modified by in-place operations as this can lead to unexpected side-effects: clone it.")
-        return _Packed(packed, unpack, tensor.node, tensor.layout)
+        return _Packed(*packed(tensor, tensor.memory), tensor.node, tensor.layout)
     return tensor
 
 
-class hooks_off:
-    """Inside, nothing that is saved goes through hooks."""
+def packed(tensor, memory) -> tuple:
+    """What the innermost saved-tensor hook makes of a tensor, and the function that gives the tensor back.
 
+    Args:
+        tensor: it.
+        memory: the storage whose version counts writes to it: of a traced tensor, that of what it stands for.
+
+    Raises:
+        RuntimeError: the hook writes to the tensor.
+    """
+    pack, unpack = modes.saved_hooks[-1]
+    version = memory.version
+    with _hooks_off():
+        made = pack(tensor)
+    if memory.version != version:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                           "can not be modified by in-place operations as this can lead to unexpected side-effects: clone it.")
+    return made, unpack
+
+
+class _hooks_off:
     def __enter__(self):
         self.before = modes.saved_hooks
         modes.saved_hooks = ()

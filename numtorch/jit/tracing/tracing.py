@@ -17,7 +17,7 @@ import functools
 from typing import Any
 from weakref import ref
 
-from ...autograd.graph import Leaf, hooks_off, saved_tensors_hooks
+from ...autograd.graph import Leaf, packed, saved_tensors_hooks
 from ...autograd.modes import modes
 from ...func.levels import Wrapping, lie_like, tensor_of
 from ...func.randomness import taken_by
@@ -183,7 +183,7 @@ class Trace(Memory):
         values = [self.value_of(t) for t in tensors]
         versions = [t.memory.version if isinstance(t, Tensor) else None for t in inner]
         offset = default_generator._offset
-        with self._packing() as packed, taken_by(None):  # it is written down below
+        with self._packing() as kept, taken_by(None):  # it is written down below
             result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
         writes = []
         for i, (t, version) in enumerate(zip(inner, versions)):
@@ -208,13 +208,13 @@ class Trace(Memory):
         outer = [(t, self.result(t, value, counts)) for t, value in zip(results, made)] + written
         for i, value in zip(writes, made[len(results):]):
             self.store(inner[i], value)
-        self._keep(node, inner, packed)
-        self._hook(packed)
+        self._keep(node, inner, kept)
+        self._hook(kept)
         return mapped(result, outer)
 
-    def _keep(self, node, inner, packed):
+    def _keep(self, node, inner, kept):
         """Have what a call saved, and neither was given nor returns, be values of its node."""
-        for place, saved in enumerate(packed):
+        for place, saved in enumerate(kept):
             tensor = saved.tensor
             if isinstance(tensor.layout, Wrapping) or tensor.layout.weak or id(tensor.memory) in self.cells:
                 continue
@@ -254,12 +254,12 @@ class Trace(Memory):
         if not isinstance(target.layout, Traced):
             self.adopt(target)
             inner[0] = self.inside(target)
-        with self._packing() as packed:
+        with self._packing() as kept:
             op.inplace(*inner)
-        for saved in packed:
+        for saved in kept:
             self._know_copy(saved.tensor, inner, values)
         value, = self.emit(op.name, values, (), [inner[0].layout], writes=() if plain else (0,))
-        self._hook(packed)
+        self._hook(kept)
         self.store(inner[0], value)
         return target
 
@@ -379,15 +379,13 @@ class Trace(Memory):
         finally:
             self.packed, modes.saved_hooks = before, hooks
 
-    def _hook(self, packed):
+    def _hook(self, kept):
         """Have hooks of the function's own, as those of a checkpoint, take what a call saved."""
         hooks = modes.saved_hooks
         if hooks and hooks[-1] is not self.hooks.pair:
-            pack, unpack = hooks[-1]
-            for saved in packed:
+            for saved in kept:
                 if not saved.tensor.layout.weak:
-                    with hooks_off():
-                        saved.hooked = pack(self.unpack(saved)), unpack
+                    saved.hooked = packed(self.unpack(saved), saved.tensor.memory)
 
     def unpack(self, saved):
         if isinstance(saved, Tensor):

@@ -78,6 +78,16 @@ def test_a_trace_is_differentiated(function):
     compare(*[torch.autograd.grad(call(x, weight).sum(), [x, weight]) for call in (traced, function)])
 
 
+def test_hooks_that_write_are_refused():
+    def writing(x, weight):
+        with saved_tensors_hooks(lambda saved: saved.detach().mul_(2), lambda packed: packed / 2):
+            return _layer(x, weight)
+    given = torch.randn(4, 3), torch.randn(3, 3)
+    for call in (gradients(writing), lambda *given: torch.jit.trace(gradients(writing), given)):
+        with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+            call(*given)
+
+
 @captured
 @pytest.mark.usefixtures("soon", "faster")
 @pytest.mark.parametrize("mode", ["replay", "default"])
